@@ -2,7 +2,7 @@
 FROM python:3.13-slim AS build
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
-# docker build --build-arg EXTRAS=anthropic: runtime, or one of anthropic, discord, google, mcp, postgres and slack.
+# docker build --build-arg EXTRAS=anthropic: runtime, or one of anthropic, discord, google, matrix-e2e, mcp, media, postgres, slack, web and whisper.
 ARG EXTRAS=runtime
 COPY requirements/installer.txt requirements/${EXTRAS}.txt requirements/
 # First, and alone: they change less often than the code. Exact versions, each with its hash.

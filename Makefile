@@ -22,12 +22,17 @@ help: ## list the targets
 run: environment-runtime ## start the gateway on its defaults; ARGS="…" adds options
 	@exec $(BIN)/koboshi run --supervise $(ARGS)
 
+.PHONY: run-cluster
+run-cluster: environment-dev ## PostgreSQL and two gateways behind one page, to see a failover
+	@scripts/system_packages.sh
+	@exec $(BIN)/python -m scripts.run_cluster $(ARGS)
+
 # Python that is compiled again by every test process costs them a minute.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: test
-test: environment-dev ## lint and run all tests; ARGS="…" goes to pytest, WORKERS=n to xdist
-	@scripts/system_packages.sh
+test: ## lint and run all tests; ARGS="…" goes to pytest, WORKERS=n to xdist
+	@$(MAKE) -j2 environment-dev system-packages
 	@$(MAKE) -j3 lint environment-side test-all
 
 # Beside lint, which takes one core for a minute, and environments that single tests need and else
@@ -35,24 +40,21 @@ test: environment-dev ## lint and run all tests; ARGS="…" goes to pytest, WORK
 # process.
 .PHONY: test-all
 test-all: build/.collected
-	@$(BIN)/pytest -n $(WORKERS) --dist=worksteal $(ARGS)
+	@scripts/in_memory.sh $(BIN)/pytest -n $(WORKERS) --dist=worksteal $(ARGS)
 
 build/.collected: $(shell find src tests -name '*.py')
 	@$(BIN)/pytest --collect-only -qq $(ARGS) >/dev/null || true
 	@mkdir -p build && touch $@
 
-# Decisions, the store, the loops on virtual time and the contracts; no test that starts a gateway.
-# Of tools and channels only those tests that start no server.
-QUICK = $(addprefix tests/,agent app commands config conformance control domain kernel models runtime) \
-	$(addprefix tests/,scripts sqlite torture test_logs.py test_tidy.py) \
-	$(filter-out $(SERVING),$(wildcard tests/tools/test_*.py)) \
-	$(addprefix tests/channels/test_,contract.py $(TELEGRAM_CODEC:%=telegram_%.py))
-SERVING = $(addprefix tests/tools/test_mcp_,everything.py hostile.py http.py stdio.py)
-TELEGRAM_CODEC = codec hostile outcomes render said split
+# Decisions, the store on SQLite, the loops on virtual time and the contracts; no test that starts a
+# gateway or a server.
+QUICK = $(addprefix tests/,agent commands config conformance control domain kernel runtime sqlite) \
+	$(addprefix tests/,test_logs.py test_tidy.py $(TELEGRAM_CODEC:%=channels/test_telegram_%.py))
+TELEGRAM_CODEC = codec hostile outcomes said
 
 .PHONY: quick
 quick: environment-dev ## the daily loop, less than a minute: domain, store, runtime and contracts
-	@$(BIN)/pytest -n $(CORES) --dist=worksteal -m "not slow and not crash" $(QUICK) $(ARGS)
+	@scripts/in_memory.sh $(BIN)/pytest -n $(CORES) --dist=worksteal -m "not slow and not crash" -k "not postgres" $(QUICK) $(ARGS)
 
 .PHONY: test-systemd
 test-systemd: environment-dev ## all tests under a real systemd, as root; `make test` has the quick ones
@@ -60,18 +62,21 @@ test-systemd: environment-dev ## all tests under a real systemd, as root; `make 
 	@KOBOSHI_TEST_SYSTEMD=1 $(BIN)/pytest -n $(WORKERS) -m systemd $(ARGS)
 
 .PHONY: torture
-torture: environment-dev ## every crash point in every story, 2,000 kills, 5,000 seeds, every fault, hostile input, systemd; takes long
+torture: environment-dev ## every campaign once, added to the tally of the commit; PORTION=kills ROUNDS=20 for more of one; takes long
 	@scripts/system_packages.sh
-	@$(BIN)/python -m scripts.torture -n $(WORKERS) --dist=worksteal $(ARGS)
+	@scripts/in_memory.sh $(BIN)/python -m scripts.torture $(if $(PORTION),--portion $(PORTION)) --rounds $(or $(ROUNDS),1) -n $(WORKERS) --dist=worksteal $(ARGS)
+
+.PHONY: soak
+soak: environment-dev ## a virtual day and a real hour of ordinary work: memory and descriptors stay flat; ARGS="--hours 6 --minutes 5"
+	@$(BIN)/python -m scripts.soak $(ARGS)
 
 # So many quiet rounds and so many loaded ones; a process test that fails once in thirty is a fault.
-ROUNDS ?= 5
 LOAD ?= both
 
 .PHONY: flakes
 flakes: environment-dev ## repeat the process tests, shuffled, quiet and loaded, and count; ROUNDS=n LOAD=quiet|loaded|both ARGS="…"
 	@scripts/system_packages.sh
-	@$(BIN)/python -m scripts.flakes --rounds $(ROUNDS) --load $(LOAD) --workers $(WORKERS) -- $(ARGS)
+	@$(BIN)/python -m scripts.flakes --rounds $(or $(ROUNDS),5) --load $(LOAD) --workers $(WORKERS) -- $(ARGS)
 
 .PHONY: lint
 lint: environment-dev ## check formatting, style, types and the allowed imports
@@ -95,6 +100,15 @@ coverage: environment-dev ## run the tests in one process and show the lines the
 .PHONY: bench
 bench: environment-dev ## run the benchmarks and print the ratios
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: profile
+profile: environment-dev ## look where the time goes, by py-spy and perf: tables, and flame graphs in build/profile/
+	@scripts/side_environment.sh profile
+	@$(BIN)/python -m benchmarks.profile $(ARGS)
+
+.PHONY: bench-peers
+bench-peers: environment-dev ## the same turn on the peers and on ours, in one run, from an environment of their own
+	@$(BIN)/python -m benchmarks --only peers $(ARGS)
 
 .PHONY: docs-generated
 docs-generated: environment-dev ## write the docs that are made from the code's tables
@@ -135,13 +149,17 @@ dist: environment-dev sbom ## build the wheel into dist/, with the list of parts
 
 .PHONY: clean
 clean: ## remove the environments and everything the tools left behind
-	@rm -rf .venv .venv-audit .venv-bench .venv-discord-clients .venv-ptb .venv-openapi .venv-synapse
-	@rm -rf .venv-tools .bench
+	@rm -rf .venv .venv-audit .venv-bench .venv-discord-clients .venv-ptb .venv-openapi .venv-profile
+	@rm -rf .venv-synapse .venv-tools .venv-whisper .bench
 	@rm -f .venv.lock .venv-audit.lock .venv-discord-clients.lock .venv-ptb.lock .venv-openapi.lock
-	@rm -f .venv-synapse.lock
+	@rm -f .venv-profile.lock .venv-synapse.lock .venv-whisper.lock .venv-packages.lock
 	@rm -rf .npm-neighbours .npm-neighbours.lock build dist htmlcov .coverage .coverage.* .hypothesis
 	@rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests scripts $(wildcard benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: system-packages
+system-packages:
+	@scripts/system_packages.sh
 
 .PHONY: environment-runtime environment-dev environment-side
 environment-runtime:
@@ -155,6 +173,4 @@ environment-side: environment-dev
 	@scripts/side_environment.sh ptb
 	@scripts/side_environment.sh discord-clients
 	@scripts/side_environment.sh synapse
-	@scripts/side_environment.sh openapi
-	@scripts/side_environment.sh audit
 	@scripts/npm_environment.sh 2>/dev/null || true

@@ -4,16 +4,19 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.engines import Timing
 from benchmarks.place import ROOT, BenchmarkFailed, warn_if_busy, working_folder
 from benchmarks.report import Measure, carry_out, table, write_json
 from benchmarks.stages.adoption import measure_adoption
+from benchmarks.stages.agents import measure_agents
 from benchmarks.stages.boot import measure_boot
-from benchmarks.stages.discord import measure_discord
 from benchmarks.stages.leaving import measure_leaving
 from benchmarks.stages.peers import measure_peers
+from benchmarks.stages.platforms import measure_platform
+from benchmarks.stages.postgres import measure_postgres
 from benchmarks.stages.runners import measure_runners
 from benchmarks.stages.scale import Size, measure_scale
 from benchmarks.stages.store import measure_store
@@ -26,6 +29,7 @@ class Plan:
 
     store: Timing
     peers: Timing
+    postgres: Timing
     scale: Timing
     size: Size
     starts: int
@@ -35,6 +39,7 @@ class Plan:
 FULL = Plan(
     store=Timing(warm_seconds=0.7, seconds=1.5, rounds=5),
     peers=Timing(warm_seconds=2.0, seconds=4.0, rounds=3),
+    postgres=Timing(warm_seconds=3.0, seconds=3.0, rounds=4),
     scale=Timing(warm_seconds=0.7, seconds=1.5, rounds=5),
     size=Size(sessions=100_000, turns=1_000_000),
     starts=5,
@@ -43,6 +48,7 @@ FULL = Plan(
 QUICK = Plan(
     store=Timing(warm_seconds=0.4, seconds=0.8, rounds=2),
     peers=Timing(warm_seconds=1.5, seconds=2.0, rounds=1),
+    postgres=Timing(warm_seconds=2.0, seconds=2.0, rounds=1),
     scale=Timing(warm_seconds=0.4, seconds=0.8, rounds=2),
     size=Size(sessions=10_000, turns=50_000),
     starts=3,
@@ -53,13 +59,17 @@ QUICK = Plan(
 STAGES = (
     "store",
     "peers",
+    "postgres",
     "scale",
     "boot",
     "leaving",
     "runners",
     "adoption",
+    "agents",
     "telegram",
     "discord",
+    "slack",
+    "matrix",
 )
 
 
@@ -103,14 +113,23 @@ def _stages(
     return {
         "store": lambda: measure_store(folder, plan.store),
         "peers": lambda: measure_peers(folder, plan.peers),
+        "postgres": lambda: measure_postgres(folder, plan.postgres),
         "scale": lambda: measure_scale(folder, plan.scale, plan.size),
         "boot": lambda: measure_boot(folder, plan.starts),
         "leaving": lambda: measure_leaving(folder, plan.crowds),
         "runners": lambda: measure_runners(folder, plan.starts),
         "adoption": lambda: measure_adoption(folder, plan.starts),
+        "agents": lambda: measure_agents(folder, plan.crowds),
         "telegram": lambda: measure_telegram(folder),
-        "discord": lambda: measure_discord(folder, _telegram_ms(before)),
+        **{
+            name: partial(_measure_platform, name, folder, before)
+            for name in ("discord", "slack", "matrix")
+        },
     }
+
+
+def _measure_platform(name: str, folder: Path, before: Sequence[Measure]) -> list[Measure]:
+    return measure_platform(name, folder, _telegram_ms(before))
 
 
 def _telegram_ms(measures: Sequence[Measure]) -> float | None:

@@ -113,9 +113,9 @@ class Talk:
     def wait_until_ready(self) -> None:
         _wait_until_ready(self.process, self.port, _log_of(self.home))
 
-    def post(self, chat: str, text: str) -> None:
+    def post(self, chat: str, text: str, key: str = "1") -> None:
         """Have a message stored. Raises BenchmarkFailed."""
-        status = self._ask("POST", f"/api/v1/sessions/{chat}/messages", {"text": text})[0]
+        status = self._ask("POST", f"/api/v1/sessions/{chat}/messages", {"text": text}, key)[0]
         if status != http.client.ACCEPTED:
             raise BenchmarkFailed(f"a message was not accepted: {status}")
 
@@ -152,10 +152,10 @@ class Talk:
         running: int = said["turns"].get("running", 0)
         return running
 
-    def _ask(self, method: str, path: str, body: object) -> tuple[int, bytes]:
+    def _ask(self, method: str, path: str, body: object, key: str = "1") -> tuple[int, bytes]:
         token = (self.home / "web-token").read_text(encoding="ascii").strip()
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        headers["Idempotency-Key"] = "1"
+        headers["Idempotency-Key"] = key
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)

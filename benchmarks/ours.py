@@ -1,14 +1,19 @@
 """A turn on our own store, verb by verb as the gateway calls them. Prints one JSON line."""
 
 import asyncio
+import gc
 import os
 import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from anyio import create_task_group
 
 from benchmarks.fill import CHANNEL
 from benchmarks.steady import TEXT_BYTES, Load, load_of, measure, parser, print_line, words
+from koboshi.app.garbage import collect_seldom
 from koboshi.clock import SystemClock
 from koboshi.domain.command import Command, Response, SessionFacts
 from koboshi.domain.ids import CallId, ChannelName, SessionId, WorkerId
@@ -21,7 +26,43 @@ from koboshi.domain.turn import Claim
 from koboshi.ports.channel import Inbound
 from koboshi.ports.store import Arrival, Store
 from koboshi.runtime.wakeups import LocalWakeups
-from koboshi.stores.sqlite.store import StoreOptions, open_store
+from koboshi.stores.options import StoreOptions
+from koboshi.stores.postgres.store import PostgresStore, open_postgres
+from koboshi.stores.sqlite.store import SqliteStore, open_store
+
+
+@dataclass(slots=True, kw_only=True)
+class Dispatch:
+    """Claims turns for all clients, as the gateway does."""
+
+    store: Store
+    worker_id: WorkerId
+    _waiting: deque["asyncio.Future[Claim]"] = field(default_factory=deque)
+    _has_some: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def claim(self) -> Claim:
+        """A turn, once one is claimed. It may be that of a neighbour: the store hands out the
+        oldest, and there is one for each client."""
+        mine: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
+        self._waiting.append(mine)
+        self._has_some.set()
+        return await mine
+
+    async def keep_claiming(self) -> None:
+        while True:
+            await self._has_some.wait()
+            claims = await self.store.turns.claim(self.worker_id, len(self._waiting))
+            for each in claims:
+                self._waiting.popleft().set_result(each)
+            if not self._waiting:
+                self._has_some.clear()
+            elif not claims:
+                # Another node has taken one, and has left another one behind.
+                await asyncio.sleep(AGAIN_SECONDS)
+
+
+AGAIN_SECONDS = 0.005
+COLLECT_AFTER = (10_000, 20, 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +73,13 @@ class Conversation:
     worker_id: WorkerId
     run_id: str
     chat_of: Callable[[int, int], str]
+    dispatch: Dispatch
 
     async def turn(self, client: int, number: int) -> None:
         """From the message to the last part delivered: every line is on disk before the next."""
         turns, chat = self.store.turns, self.chat_of(client, number)
         await self._accept(client, number, chat)
-        # It may be a neighbour's: the store hands out the oldest, and there is one for each client.
-        (claim,) = await turns.claim(self.worker_id, 1)
+        claim = await self.dispatch.claim()
         reply = Reply(text=words(client, number, "reply"))
         (step,) = await turns.append(claim, reply, _proposed())
         assert isinstance(step.body, Reply)
@@ -63,7 +104,7 @@ class Conversation:
             ),
         )
         (receipt,) = await self.store.inbox.accept(
-            ChannelName(CHANNEL), [Arrival(inbound=inbound)], cursor=external_id, respond=_respond
+            ChannelName(CHANNEL), [Arrival(inbound=inbound)], cursor=None, respond=_respond
         )
         assert receipt.state == "attached", receipt
 
@@ -109,25 +150,43 @@ VISITED = 640
 they remember has the same length."""
 
 
-async def run(load: Load, home: Path, *, batch_max: int, known: int, first: int) -> None:
+async def opened(
+    home: Path, url: str, world: BootConfig, options: StoreOptions
+) -> SqliteStore | PostgresStore:
+    """The store in the home, or the one at the address."""
+    clock, wakeups = SystemClock(), LocalWakeups()
+    if not url:
+        return await open_store(home, world=world, clock=clock, wakeups=wakeups, options=options)
+    return await open_postgres(
+        url, home, world=world, clock=clock, wakeups=wakeups, options=options
+    )
+
+
+async def run(load: Load, home: Path, url: str, *, batch_max: int, known: int, first: int) -> None:
     world = BootConfig(
         policy=Policy(),
         channels={ChannelName(CHANNEL): True},
         is_allowed=lambda _channel, _person: True,
     )
     options = StoreOptions(batch_max=batch_max) if batch_max else StoreOptions()
-    store = await open_store(
-        home, world=world, clock=SystemClock(), wakeups=LocalWakeups(), options=options
-    )
+    store = await opened(home, url, world, options)
     worker = await store.workers.start("bench", os.getpid(), "bench", "0")
     run_id = f"run-{os.getpid()}-{time.time_ns()}"
+    dispatch = Dispatch(store=store, worker_id=worker.worker_id)
     conversation = Conversation(
         store=store,
         worker_id=worker.worker_id,
         run_id=run_id,
         chat_of=chats(load, run_id, known, first),
+        dispatch=dispatch,
     )
-    measured = await measure(conversation.turn, load, lambda: store.commits)
+    # As the gateway does, once it is up.
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
+    async with create_task_group() as tasks:
+        tasks.start_soon(dispatch.keep_claiming)
+        measured = await measure(conversation.turn, load, lambda: store.commits)
+        tasks.cancel_scope.cancel()
     await store.close()
     print_line(measured)
 
@@ -135,14 +194,16 @@ async def run(load: Load, home: Path, *, batch_max: int, known: int, first: int)
 def main() -> None:
     options = parser(__doc__ or "")
     options.add_argument("--batch-max", type=int, default=0, help="operations in one commit")
+    options.add_argument("--url", default="", help="a database of PostgreSQL instead of the file")
     options.add_argument("--known", type=int, default=0, help="chats that the database holds")
     options.add_argument("--first", type=int, default=0, help="where among them to begin")
     chosen = options.parse_args()
     load = load_of(chosen)
     home = load.file.parent
     home.mkdir(parents=True, exist_ok=True)
+    collect_seldom()  # as the gateway does
     known, first = chosen.known, chosen.first
-    asyncio.run(run(load, home, batch_max=chosen.batch_max, known=known, first=first))
+    asyncio.run(run(load, home, chosen.url, batch_max=chosen.batch_max, known=known, first=first))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,21 @@ from koboshi.config.platforms import PLATFORMS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md")))
+OURS = {
+    "budget",
+    "channels",
+    "gateway",
+    "limits",
+    "mcp",
+    "memory",
+    "model",
+    "recovery",
+    "retention",
+    "store",
+    "tools",
+    "voice",
+}
+"""Sections that a configuration of ours may have."""
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?://)([^)\s#]*)(?:#([^)\s]+))?\)")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CALL = re.compile(r"(?:^|[\s/;])koboshi((?: +[^\s;|&)`]+)+)")
@@ -76,7 +91,7 @@ def _read(kind: str, body: str) -> None:
 
 def _configure(found: dict[str, object], body: str) -> None:
     """A configuration of ours is loaded, with every secret that it names. Raises ValueError."""
-    if not {*found} & {"channels", "gateway", "model", "recovery", "tools", "mcp", "limits"}:
+    if not {*found} & OURS:
         return
     channels = found.get("channels", {})
     if isinstance(channels, dict) and {*channels} - {*PLATFORMS}:

@@ -20,8 +20,8 @@ main() {
     local extra
     for extra in ${EXTRAS:-}; do
         case $extra in
-            anthropic | discord | google | mcp | postgres | slack) ;;
-            *) stop "unknown extra \"$extra\"; known: anthropic, discord, google, mcp, postgres, slack" ;;
+            anthropic | discord | google | matrix-e2e | mcp | media | postgres | slack | web) ;;
+            *) stop "unknown extra \"$extra\"; known: anthropic, discord, google, matrix-e2e, mcp, media, postgres, slack, web" ;;
         esac
         is_current "$extra" || install "$extra"
     done
@@ -75,6 +75,8 @@ install_with_pip() {
         .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/installer.txt
     fi
     local install=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
+    # What a developer needs of ten thousand files is compiled when it is first used, as uv does it.
+    [[ $1 != dev ]] || install+=(--no-compile)
     "${install[@]}" --require-hashes -r "requirements/$1.txt"
     "${install[@]}" --no-deps --no-build-isolation -e .
 }

@@ -8,9 +8,9 @@ cd "$(dirname "$0")/.."
 # What the benchmarks compare us with lives in an environment of its own.
 PEERS=benchmarks/peers/requirements.in
 # So do pip itself, and the programs of others that something of ours is checked with.
-SIDE=(installer ptb discord-clients openapi audit synapse)
+SIDE=(installer ptb discord-clients openapi audit profile synapse)
 # What a user adds to an installation: each file is whole, the runtime's versions included.
-EXTRAS=(anthropic discord google mcp postgres slack)
+EXTRAS=(acp anthropic discord google matrix-e2e mcp media moving postgres prices slack web whisper)
 
 main() {
     local uv

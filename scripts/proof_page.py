@@ -1,17 +1,20 @@
-"""The page about the campaigns, from their tally: `make torture` makes one in build/tally.json and
-then publishes the page. `python -m scripts.proof_page tally.json` does the second part again.
+"""The page about the campaigns, from the tally of a commit: `make torture` adds to the one in
+build/tally.json and then publishes the page. `python -m scripts.proof_page tally.json` does the
+second part again, for the commit that was tried last.
 
-docs/proof.md is written for a whole campaign that passed, and for nothing else. The page of any
-other tally goes to build/proof.md, and the exit code is not 0."""
+docs/proof.md is written for a commit that has passed every portion, and for nothing else. The page
+of any other tally goes to build/proof.md, and the exit code is not 0."""
 
-import json
 import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.portions import GOALS, NAMES, Goal, Result, Tally, upper_bound
 from scripts.proof_words import (
+    AMOUNT,
     CRASHES,
     FAULTS,
     FOOT,
@@ -22,17 +25,25 @@ from scripts.proof_words import (
     UNDONE,
     UNPROVEN,
 )
+from scripts.tally_file import read_tallies
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "proof.md"
 DRAFT = ROOT / "build" / "proof.md"
-Result = Mapping[str, object]
-Tally = Mapping[str, Sequence[Result]]
 
 ONE_OF_MANY = re.compile(r",? (part \d+ of \d+|change \d+|seed \d+)$")
 """What tells a case from others of its kind."""
 COUNTED = (
-    *("lives", "kills", "messages", "posts repeated", "answers", "ends told", "commands"),
+    *(
+        "lives",
+        "cold starts",
+        "kills",
+        "messages",
+        "posts repeated",
+        "answers",
+        "ends told",
+        "commands",
+    ),
     *("jobs reported", "platform messages", "platform answers", "platform copies labelled"),
     *("rights taken", "runners killed", "lives with few files", "lives that ran short"),
     *(
@@ -51,8 +62,10 @@ NEEDED = (
     *("planted bugs", "faults, doctored on purpose"),
 )
 """What a whole campaign has tried."""
+ON_SERVER = "Batches, keys and dialect of that store, killed at the same moments.\n"
 WANTED = "faults, doctored on purpose"
 """Where a violation is what must be found."""
+SECONDS_PER_HOUR = 3_600
 
 
 def publish(tally: Tally, page_file: Path = PAGE, draft_file: Path = DRAFT) -> int:
@@ -75,14 +88,14 @@ def why_not_published(tally: Tally) -> list[str]:
         broken = 0 if name in (WANTED, "run") else sum(_violations(each) for each in results)
         reasons += [f"{name}: {broken} violations"] if broken else []
     runs = tally.get("run", ())
-    if len(runs) != 1:
-        return [*reasons, "it is not the tally of one run"]
-    codes = runs[0].get("codes")
-    if not isinstance(codes, list) or not codes or any(code != 0 for code in codes):
-        reasons.append(f"the campaigns ended with {codes}")
-    if runs[0].get("is_whole") is not True:
-        reasons.append("only some of the tests were chosen")
-    if not runs[0].get("commit") or not runs[0].get("version"):
+    for portion in NAMES:
+        mine = [run for run in runs if run.get("portion") == portion]
+        if not any(run.get("is_whole") is True for run in mine):
+            reasons.append(f"the portion {portion} was not run as a whole")
+        failed = [run.get("code") for run in mine if run.get("code") != 0]
+        reasons += [f"the portion {portion} ended with {failed}"] if failed else []
+    commits = {run.get("commit") for run in runs}
+    if len(commits) != 1 or not all(commits) or not all(run.get("version") for run in runs):
         reasons.append("the files were not those of one commit")
     return reasons
 
@@ -99,28 +112,68 @@ def unproven_page() -> str:
 
 def page(tally: Tally) -> str:
     """The page for what was counted."""
-    sections = [HEAD, _run(tally.get("run", ()))]
+    sections = [HEAD, _run(tally.get("run", ())), *_amount(tally)]
     sections += _crashes(tally.get("crash points", ()))
     sections += _random_kills(tally.get("random kills", ()))
     sections += _faults(tally.get("faults", ()))
     sections += _counted("The store against a reference", MACHINE, tally.get("state machine", ()))
     sections += _counted("The whole gateway, simulated", SIMULATION, tally.get("simulation", ()))
+    on_server = tally.get("simulation on PostgreSQL", ())
+    sections += _counted("The same with its rows on PostgreSQL", ON_SERVER, on_server)
     sections += _found(tally)
     return "\n".join([*sections, FOOT])
 
 
 def _run(results: Sequence[Result]) -> str:
-    return "".join(
-        f"Koboshi {each['version']}, commit {each['commit'] or 'unknown'}, with Python "
-        f"{each['python']} on {each['system']}, {each['cores']} cores: all of it took "
-        f"{each['seconds']} seconds, and {_ended(each['codes'])}.\n"
-        for each in results[-1:]
+    if not results:
+        return ""
+    last = results[-1]
+    hours = sum(_number(each["seconds"]) for each in results) / SECONDS_PER_HOUR
+    return (
+        f"Koboshi {last['version']}, commit {last['commit'] or 'unknown'}, with Python "
+        f"{last['python']} on {last['system']}, {last['cores']} cores: {len(results)} runs of "
+        f"{len({each['portion'] for each in results})} portions took {hours:.1f} hours, and "
+        f"{_ended(results)}.\n"
     )
 
 
-def _ended(codes: object) -> str:
-    is_well = isinstance(codes, list) and codes and all(code == 0 for code in codes)
-    return "ended well" if is_well else f"ended with {codes}"
+def _ended(results: Sequence[Result]) -> str:
+    failed = [f"{each['portion']} with {each['code']}" for each in results if each["code"] != 0]
+    return f"some ended badly: {', '.join(failed)}" if failed else "all of them ended well"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What is known of one goal."""
+
+    cases: int
+    violations: int
+    hours: float
+
+
+def counted_for(goal: Goal, tally: Tally) -> Counted:
+    results = goal.results(tally)
+    runs = [run for run in tally.get("run", ()) if run.get("portion") in goal.portions]
+    return Counted(
+        cases=_sum(results, goal.count),
+        violations=sum(_violations(each) for each in results),
+        hours=sum(_number(run["seconds"]) for run in runs) / SECONDS_PER_HOUR,
+    )
+
+
+def _amount(tally: Tally) -> list[str]:
+    """How much was tried, and what that excludes."""
+    rows = []
+    for goal in GOALS:
+        found = counted_for(goal, tally)
+        bound = upper_bound(found.violations, found.cases)
+        shown = f"{bound:.1e}" if found.cases else "nothing is known"
+        hours = f"{found.hours:.1f}"
+        rows.append(
+            (goal.words, f"{found.cases:,}", f"{goal.wanted:,}", found.violations, hours, shown)
+        )
+    header = ("tried", "cases", "goal of a release", "violations", "hours", "less than, at 95 %")
+    return [AMOUNT, table(header, rows)]
 
 
 def _crashes(results: Sequence[Result]) -> list[str]:
@@ -166,7 +219,7 @@ def _random_kills(results: Sequence[Result]) -> list[str]:
     seconds = sum(float(str(each["seconds"])) for each in results)
     rate = round(60 * _sum(results, "kills") / seconds) if seconds else 0
     rows += [("violations of any kind", violations), ("kills a minute, in one campaign", rate)]
-    again = [(each["seed"], f"`{each['repeat']}`") for each in results]
+    again = [(seeds, f"`{command}`") for command, seeds in _commands(results).items()]
     return [
         RANDOM,
         table(("", "count"), rows),
@@ -174,6 +227,26 @@ def _random_kills(results: Sequence[Result]) -> list[str]:
         table(("call of the platform: what happened to it", "times"), mishaps.most_common()),
         table(("seed", "the same kills and messages, planned again"), again),
     ]
+
+
+def _commands(results: Sequence[Result]) -> dict[str, str]:
+    """The commands that plan the same again, each with the seeds that it was run with."""
+    seeds: dict[str, list[int]] = defaultdict(list)
+    for each in results:
+        command = str(each["repeat"]).removesuffix(f" --seed {each['seed']}")
+        seeds[f"{command} --seed N"].append(_number(each["seed"]))
+    return {command: _ranges(sorted(set(found))) for command, found in seeds.items()}
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in order, those without a gap as their first and last."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1] = [ranges[-1][0], number]
+        else:
+            ranges.append([number])
+    return ", ".join(" to ".join(map(str, each)) for each in ranges)
 
 
 def _counted(title: str, words: str, results: Sequence[Result]) -> list[str]:
@@ -249,4 +322,4 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(publish(json.loads(Path(sys.argv[1]).read_text())))
+    sys.exit(publish([{}, *read_tallies(Path(sys.argv[1])).values()][-1]))

@@ -10,8 +10,9 @@ import click
 import msgspec
 
 from koboshi.cli.main import main
+from koboshi.config.models import LinkConfig
 from koboshi.config.platforms import PLATFORMS
-from koboshi.config.sections import Config, McpConfig
+from koboshi.config.sections import AgentConfig, Config, McpConfig
 from koboshi.config.values import keys_of, sections_of
 from koboshi.runtime.metric_table import METRICS
 
@@ -26,6 +27,8 @@ def render() -> str:
     for name, lines in (
         ("configuration", configuration()),
         ("servers", servers()),
+        ("agents", agents()),
+        ("models", models()),
         ("commands", commands()),
         ("metrics", metrics()),
     ):
@@ -46,6 +49,18 @@ def servers() -> Iterator[str]:
     yield "| key | default | meaning |"
     yield "|---|---|---|"
     yield from _keys(McpConfig, "")
+
+
+def agents() -> Iterator[str]:
+    yield "| key | default | meaning |"
+    yield "|---|---|---|"
+    yield from _keys(AgentConfig, "")
+
+
+def models() -> Iterator[str]:
+    yield "| key | default | meaning |"
+    yield "|---|---|---|"
+    yield from _keys(LinkConfig, "")
 
 
 def _keys(section: type[msgspec.Struct], prefix: str) -> Iterator[str]:
@@ -74,7 +89,8 @@ def commands() -> Iterator[str]:
     for words, command in every_command():
         arguments = [each for each in command.params if isinstance(each, click.Argument)]
         taken = " ".join(each.human_readable_name for each in arguments)
-        options = [_option(each) for each in command.params if isinstance(each, click.Option)]
+        open_to_people = (each for each in command.params if not getattr(each, "hidden", False))
+        options = [_option(each) for each in open_to_people if isinstance(each, click.Option)]
         told = [each for each in options if each.split()[0] not in COMMON]
         shown = ", ".join(f"`{each}`" for each in told).replace("|", "\\|")
         does = " ".join((command.help or "").split("\n\n")[0].split()).rstrip(".")

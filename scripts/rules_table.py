@@ -1,10 +1,12 @@
 """Write docs/recovery-rules.md from the rules in the code. Run it with the project's Python."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 
+from koboshi.domain.agent_death import DEATH_RULES
 from koboshi.domain.recovery import (
     RULES,
     Interruption,
@@ -41,6 +43,23 @@ that waits for its first claim, an answered question, or what `/resume` and `/re
 
 As shipped: fresh means idle for at most {fresh_minutes} minutes, {deaths_max} deaths in a row
 exhaust a turn, and {recoveries_max} recoveries wear it out.
+
+## A foreign agent that died
+
+A turn whose agent lives, or has said more than is stored, is attached first (`agent-attached`).
+When its [agent](agents.md) is dead and all that it wrote is stored, these rules decide about its
+prompt. They are `DEATH_RULES` in `src/koboshi/domain/agent_death.py`, and each repeat leaves a note
+with its rule in the transcript, which `koboshi explain` and `/why` show.
+
+{deaths}
+
+*restart*: start the agent again, and let it load its session. *prompt*: send the prompt, which was
+certainly not received. *go-on*: tell the agent what happened, with its calls that have no end, and
+let it go on. *ask*: a person decides. *give-up*: the turn fails, with the agent's last words.
+
+An agent that lives is given up, and ended, by one of three rules: `agent-silent` (it does not
+answer `initialize`, `session/new` or `session/load` within `agents.NAME.start_seconds`),
+`agent-refused` (it answers one of the first two with an error) and `agent-line-too-long`.
 """
 
 
@@ -65,7 +84,19 @@ def render() -> str:
         fresh_minutes=POLICY.fresh_ms // 60_000,
         deaths_max=POLICY.deaths_max,
         recoveries_max=POLICY.recoveries_max,
+        deaths=deaths(),
     )
+
+
+def deaths() -> str:
+    """The table about agents that died."""
+    header = ("#", "rule", "when", "then", "because")
+    rows = (
+        (str(number), f"`{rule.label}`", rule.says, f"**{rule.then}**", rule.because)
+        for number, rule in enumerate(DEATH_RULES, start=1)
+    )
+    lines = [header, ("---",) * len(header), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def verdicts(rule: Rule, *, is_interactive: bool) -> str:
@@ -108,13 +139,13 @@ def some_facts() -> Iterator[TurnFacts]:
     for shape, history, switches, policy, breaker in product(
         shapes,
         tuple(histories),
-        product(BOTH, repeat=8),
+        product(BOTH, repeat=9),
         RecoveryPolicy,
         (Breaker.CLOSED, Breaker.OPEN),
     ):
         state, tail, under_way, asked_by = shape
         recoveries, crash_streak, idle_ms = history
-        claimed, willed, postponed, waits, behind, allowed, known, interactive = switches
+        claimed, willed, postponed, waits, behind, allowed, known, interactive, attached = switches
         facts = TurnFacts(
             state=state,
             tail=tail,
@@ -135,9 +166,11 @@ def some_facts() -> Iterator[TurnFacts]:
             interruption=Interruption.CRASH,
             policy=policy,
             breaker=breaker,
+            is_attached=attached,
         )
         if contradiction_in(facts) is None:
             yield facts
+            yield replace(facts, is_host_away=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from installed packages. The same locks and the same environment give the same b
 import json
 import re
 import sys
+import tomllib
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ from koboshi import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "requirements"
-EXTRAS = ("anthropic", "discord", "google", "mcp", "postgres", "slack")
+_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = tuple(sorted(_PROJECT["optional-dependencies"]))
+"""Each has a lock of its own."""
 BUILT_WITH = ("hatchling", "editables")
 ITSELF = "koboshi"
 _PIN = re.compile(r"(?P<name>[a-z0-9.\-]+)==(?P<version>[^\s;]+)(?: ; (?P<marker>.+))?")

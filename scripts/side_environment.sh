@@ -5,6 +5,8 @@
 #   discord-clients  discord.py and hikari, for our fake Discord
 #   openapi  openapi-python-client, for our OpenAPI document
 #   synapse  a homeserver of Matrix, for our Matrix channel
+#   whisper  faster-whisper, for voice messages that are written down on this machine
+#   profile  py-spy, which looks where the time goes
 #   audit    pip-audit, for what we locked, and the schema of CycloneDX, for our list of parts
 #
 # Installs requirements/<name>.txt by hash, with the interpreter of .venv. Says one line when there is
@@ -12,7 +14,7 @@
 set -euo pipefail
 cd -P "$(dirname "$0")/.."
 
-NAME=${1:?which one: ptb, discord-clients, openapi, synapse or audit}
+NAME=${1:?which one: ptb, discord-clients, openapi, synapse, whisper, profile or audit}
 FOLDER=.venv-$NAME
 REQUIREMENTS=requirements/$NAME.txt
 
@@ -52,9 +54,14 @@ install_with_uv() {
 }
 
 install_with_pip() {
-    .venv/bin/python -m venv --clear "$FOLDER" &&
-        "$FOLDER/bin/python" -m pip install --quiet --disable-pip-version-check \
-            --require-hashes -r "$REQUIREMENTS"
+    # With the pip of .venv, if it has one: to install one more takes as long as all else.
+    local install=(install --quiet --disable-pip-version-check --no-compile --require-hashes -r "$REQUIREMENTS")
+    if .venv/bin/python -c 'import pip' 2>/dev/null; then
+        .venv/bin/python -m venv --clear --without-pip "$FOLDER" &&
+            .venv/bin/python -m pip --python "$FOLDER/bin/python" "${install[@]}"
+    else
+        .venv/bin/python -m venv --clear "$FOLDER" && "$FOLDER/bin/python" -m pip "${install[@]}"
+    fi
 }
 
 main

@@ -9,7 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from koboshi.domain import goal, inbox, outbox, process, schedule, turn, watch
+from koboshi.domain import child, goal, inbox, outbox, process, schedule, turn, watch
+from koboshi.domain.child import ChildState
 from koboshi.domain.goal import ENDED as GOAL_ENDED
 from koboshi.domain.goal import GoalState
 from koboshi.domain.ids import ChannelName, DeliveryId, SessionId
@@ -46,10 +47,11 @@ TEMPLATE = """\
 
 # State machines
 
-Turns, entries, deliveries, processes, watchers, schedules and goals each have a stored state, and
-one table of what may follow what (`src/koboshi/domain/machine.py`). Every statement that sets a
-state passes the door in `src/koboshi/kernel/moves.py`, which asks `advance()` of the machine first.
-Every pair of state and event that is not in a table is refused as a bug, and changes nothing.
+Turns, entries, deliveries, processes, watchers, schedules, goals and children each have a stored
+state, and one table of what may follow what (`src/koboshi/domain/machine.py`). Every statement that
+sets a state passes the door in `src/koboshi/kernel/moves.py`, which asks `advance()` of the machine
+first. Every pair of state and event that is not in a table is refused as a bug, and changes
+nothing.
 
 ## Turns
 
@@ -106,6 +108,13 @@ A goal is what the agent keeps at until it is done (`src/koboshi/domain/goal.py`
 by a judged answer.
 
 {goal}
+
+## Children
+
+A child is a session that works for a turn, a [sub-agent](sub-agents.md)
+(`src/koboshi/domain/child.py`). How it ended is stored beside its state.
+
+{child}
 """
 
 
@@ -127,6 +136,7 @@ def render() -> str:
         watcher_kinds=", ".join(f"`{kind}`" for kind in WatcherKind),
         watcher=machine_section(watch.MACHINE, states_table(WatcherState, {})),
         schedule=machine_section(schedule.MACHINE, states_table(ScheduleState, {})),
+        child=machine_section(child.MACHINE, states_table(ChildState, {})),
         goal=machine_section(goal.MACHINE, states_table(GoalState, {"ended": GOAL_ENDED})),
     )
 

@@ -4,6 +4,7 @@
 # Quiet when nothing is missing. As root on Debian it calls apt-get; otherwise it says what to install.
 # Without arguments a missing package is not an error: the tests that need it skip and say so.
 set -euo pipefail
+cd -P "$(dirname "$0")/.."
 
 # command:package, or library:package
 TESTS_NEED=(
@@ -46,6 +47,11 @@ install() {
     fi
     echo "system packages: installing $*"
     export DEBIAN_FRONTEND=noninteractive
+    # apt-get does not wait for another one everywhere; the set-up of an environment may need it at the same time.
+    if command -v flock >/dev/null; then
+        exec 9>.venv-packages.lock
+        flock 9
+    fi
     local said
     case " $* " in *" postgresql "*) without_cluster ;; esac
     if ! said=$(apt-get update 2>&1 && apt-get install -y --no-install-recommends "$@" 2>&1); then

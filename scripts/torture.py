@@ -1,10 +1,13 @@
-"""Run every campaign in full, print how long it took, and publish the page if all of it passed.
+"""Run the campaigns, a portion or all of them, add what they counted to the tally of the commit,
+and publish the page when all of it passed.
 
-`python -m scripts.torture [options of pytest]`; the tally is in build/tally.json, or where
-KOBOSHI_TALLY says. docs/proof.md is written by nothing else, and only for a whole campaign that
-passed; any other page goes to build/, and the exit code is not 0."""
+`python -m scripts.torture [--portion NAME] [--rounds N] [options of pytest]`. The tallies are in
+build/tally.json, or where KOBOSHI_TALLY says; see scripts/tally_file.py. docs/proof.md is written
+by nothing else, and only for a commit that has passed every portion; any other page goes to build/.
+The exit code is not 0 where a portion failed, or where all of them ran and the page was not
+published."""
 
-import json
+import argparse
 import os
 import platform
 import subprocess
@@ -13,33 +16,53 @@ import time
 from pathlib import Path
 
 from koboshi import __version__
-from scripts.proof_page import publish
+from scripts.portions import GOALS, NAMES, PORTIONS, Portion, Tally, upper_bound
+from scripts.proof_page import counted_for, publish
+from scripts.tally_file import merge, read_run, rounds_of
 
 ROOT = Path(__file__).resolve().parents[1]
-CAMPAIGNS = (
-    (
-        *("tests/crash", "tests/faults", "tests/hostile", "tests/models", "tests/sim"),
-        "tests/sqlite",
-    ),
-    ("-m", "systemd"),
-)
-"""What each run of pytest is given."""
 HARMLESS = ("-n", "--dist", "-q", "-v", "-s", "-x", "--maxfail", "--tb", "--durations")
 """Options that choose no tests."""
+INTERRUPTED = 2
+"""How pytest ends that was broken off."""
 
 
-def main(options: list[str]) -> int:
+def main(words: list[str]) -> int:
+    chosen, options = _parser().parse_known_args(words)
     place = Path(os.environ.get("KOBOSHI_TALLY") or ROOT / "build" / "tally.json").resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.unlink(missing_ok=True)
-    commit, began = commit_of(ROOT), time.monotonic()
-    codes = [run_campaign(campaign, options, place) for campaign in CAMPAIGNS]
-    seconds = round(time.monotonic() - began)
-    tally = json.loads(place.read_text()) if place.exists() else {}
-    tally["run"] = [
-        {
-            "seconds": seconds,
-            "codes": codes,
+    portions = [each for each in PORTIONS if chosen.portion in (None, each.name)]
+    codes = [0]
+    tally: Tally = {}
+    for _ in range(chosen.rounds):
+        for portion in portions:
+            code, tally = run_portion(portion, options, place)
+            codes.append(code)
+            if code == INTERRUPTED:
+                return code
+    print("\n".join(summary(tally)))
+    print(f"the tally is in {place}")
+    is_published = publish(tally) == 0
+    # A portion alone is no proof, and no failure either.
+    return max(codes) or int(not is_published and chosen.portion is None)
+
+
+def run_portion(portion: Portion, options: list[str], place: Path) -> tuple[int, Tally]:
+    """One round of it. Returns how it ended, and the tally of the commit; what was broken off
+    counts for nothing."""
+    commit = commit_of(ROOT)
+    number = rounds_of(place, commit, portion.name)
+    counted = place.with_name(f"{place.stem}-{portion.name}-{os.getpid()}.json")
+    print(f"torture: {portion.name}, round {number + 1} of this commit", flush=True)
+    began = time.monotonic()
+    try:
+        code = run_campaign(portion.chosen, options, counted, number)
+        if code == INTERRUPTED:
+            return code, {}
+        run = {
+            "portion": portion.name,
+            "seconds": round(time.monotonic() - began),
+            "code": code,
             "is_whole": is_whole(options),
             "version": __version__,
             # Code that changed meanwhile is not the code that was tried.
@@ -48,21 +71,32 @@ def main(options: list[str]) -> int:
             "system": platform.system(),
             "cores": os.cpu_count(),
         }
-    ]
-    place.write_text(json.dumps(tally, indent=2) + "\n")
-    print(f"the campaigns took {seconds} seconds; the tally is in {place}")
-    return publish(tally) or max(codes)
+        return code, merge(place, str(run["commit"]), {**read_run(counted), "run": [run]})
+    finally:
+        counted.unlink(missing_ok=True)
 
 
-def run_campaign(campaign: tuple[str, ...], options: list[str], place: Path) -> int:
+def run_campaign(chosen: tuple[str, ...], options: list[str], counted: Path, number: int) -> int:
     environment = {
         **os.environ,
         "KOBOSHI_TESTS": "all",
         "KOBOSHI_TEST_SYSTEMD": "1",
-        "KOBOSHI_TALLY": str(place),
+        "KOBOSHI_TALLY": str(counted),
+        "KOBOSHI_ROUND": str(number),
     }
-    command = [sys.executable, "-m", "pytest", *campaign, *options]
+    command = [sys.executable, "-m", "pytest", *chosen, *options]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def summary(tally: Tally) -> list[str]:
+    """How far this commit is."""
+    lines = ["this commit so far:"]
+    for goal in GOALS:
+        done = counted_for(goal, tally)
+        bound = upper_bound(done.violations, done.cases)
+        tried = f"{done.cases:,} of {goal.wanted:,}, {done.violations} violations"
+        lines.append(f"  {goal.words:<46}{tried}, {done.hours:.1f} h, below {bound:.1e} at 95 %")
+    return lines
 
 
 def is_whole(options: list[str]) -> bool:
@@ -87,6 +121,13 @@ def commit_of(folder: Path) -> str:
         return ""
     head, changes = said
     return "" if changes else head
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m scripts.torture", allow_abbrev=False)
+    parser.add_argument("--portion", choices=NAMES, help="only this one")
+    parser.add_argument("--rounds", type=int, default=1, help="so many times, with other seeds")
+    return parser
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A turn as a DBOS workflow on SQLite. Prints one JSON line."""
+"""A turn as a DBOS workflow, on SQLite or PostgreSQL. Prints one JSON line."""
 
 import asyncio
 import sqlite3
@@ -66,13 +66,14 @@ def use_write_ahead_log(file: Path) -> None:
 def main() -> None:
     options = parser(__doc__ or "")
     options.add_argument("--wal", action="store_true", help="a write-ahead log, set by hand")
+    options.add_argument("--url", default="", help="a database of PostgreSQL instead of the file")
     chosen = options.parse_args()
     load = load_of(chosen)
     if chosen.wal:
         use_write_ahead_log(load.file)
     config: DBOSConfig = {
         "name": "koboshi-bench",
-        "system_database_url": f"sqlite:///{load.file}",
+        "system_database_url": chosen.url or f"sqlite:///{load.file}",
         "log_level": "ERROR",
     }
     asyncio.run(run(load, config))

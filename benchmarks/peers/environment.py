@@ -28,7 +28,8 @@ def peers_python() -> Path:
 
 def _commands(python: Path) -> list[list[str]]:
     uv = shutil.which("uv")
-    locked = ["--quiet", "--require-hashes", "-r", str(REQUIREMENTS)]
+    # The lock is complete. Older pips look for an extra that is locked beside its package.
+    locked = ["--quiet", "--no-deps", "--require-hashes", "-r", str(REQUIREMENTS)]
     if uv:
         return [
             [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(FOLDER)],

@@ -8,6 +8,8 @@ import asyncio
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
@@ -17,7 +19,8 @@ from anyio import fail_after
 from benchmarks.echo_model import echoing
 from benchmarks.gateway import cpu_seconds, resident_mb, serving
 from benchmarks.place import ROOT, BenchmarkFailed, say
-from benchmarks.report import Measure, at_least, at_most, below
+from benchmarks.report import Measure, at_least, at_most
+from benchmarks.yardstick import Yardstick
 
 CHATS = 200
 MESSAGES = 5
@@ -39,24 +42,27 @@ class Load:
 
 
 def measure_telegram(folder: Path, messages: int = MESSAGES) -> list[Measure]:
-    loads, cpu, before, after = _run(folder / "telegram", messages)
+    loads, cpu, before, after, yardstick = _run(folder / "telegram", messages)
     first = loads[0]
     total = CHATS * messages
     seconds = first.ended - first.began
     cuts = quantiles(first.latencies, n=20)
     name = f"telegram, {CHATS} chats"
     return [
+        Measure(name=f"{name}: messages per second", unit="/s", values=(total / seconds,)),
+        Measure(name=f"{name}: CPU per message", unit="ms", values=(1000 * cpu / total,)),
+        yardstick.measure(name),
         Measure(
-            name=f"{name}: messages per second",
-            unit="/s",
-            values=(total / seconds,),
-            target=at_least(200),
+            name=f"{name}: CPU per message, scaled",
+            unit="ms",
+            values=(yardstick.scaled(1000 * cpu / total),),
+            target=at_most(1.6),
         ),
         Measure(
-            name=f"{name}: CPU per message",
-            unit="ms",
-            values=(1000 * cpu / total,),
-            target=below(5),
+            name=f"{name}: messages per second of CPU, scaled",
+            unit="/s",
+            values=(total / yardstick.scaled(cpu),),
+            target=at_least(500),
         ),
         Measure(name=f"{name}: latency, half", unit="ms", values=(1000 * cuts[9],)),
         Measure(name=f"{name}: latency, 95 of 100", unit="ms", values=(1000 * cuts[18],)),
@@ -70,10 +76,27 @@ def measure_telegram(folder: Path, messages: int = MESSAGES) -> list[Measure]:
     ]
 
 
-def _run(home: Path, messages: int) -> tuple[list[Load], float, float, list[float]]:
-    """The loads, the processor time of the first, and the memory before and after each."""
+def _run(home: Path, messages: int) -> tuple[list[Load], float, float, list[float], Yardstick]:
+    """The loads, the processor time of the first, the memory before and after each, and the speed
+    of the machine during the first."""
+    with talking(home) as (platform, pid):
+        say("telegram: first load")
+        before, used = resident_mb(pid), cpu_seconds(pid)
+        with Yardstick() as yardstick:
+            loads = [platform.load(messages)]
+        used = cpu_seconds(pid) - used
+        after = [resident_mb(pid)]
+        for _ in range(ROUNDS_OF_MEMORY):
+            loads.append(platform.load(messages))
+            after.append(resident_mb(pid))
+        return loads, used, before, after, yardstick
+
+
+@contextmanager
+def talking(home: Path) -> Iterator[tuple["CrowdOnTelegram", int]]:
+    """A gateway that has answered every person once, and the id of its process."""
     ready, over = threading.Event(), threading.Event()
-    platform = _Platform(ready, over)
+    platform = CrowdOnTelegram(ready, over)
     thread = threading.Thread(target=platform.run)
     thread.start()
     try:
@@ -82,23 +105,14 @@ def _run(home: Path, messages: int) -> tuple[list[Load], float, float, list[floa
         with serving(home, **platform.settings) as talk:
             talk.wait_until_ready()
             platform.load(1)  # the libraries of the model are loaded with the first message
-            say("telegram: first load")
-            pid = talk.process.pid
-            before, used = resident_mb(pid), cpu_seconds(pid)
-            loads = [platform.load(messages)]
-            used = cpu_seconds(pid) - used
-            after = [resident_mb(pid)]
-            for _ in range(ROUNDS_OF_MEMORY):
-                loads.append(platform.load(messages))
-                after.append(resident_mb(pid))
-            return loads, used, before, after
+            yield platform, talk.process.pid
     finally:
         over.set()
         platform.wake()
         thread.join()
 
 
-class _Platform:
+class CrowdOnTelegram:
     """The platform, the model and the people, in a thread with a loop of its own."""
 
     def __init__(self, ready: threading.Event, over: threading.Event) -> None:

@@ -9,9 +9,13 @@ import ssl
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import cache
+from urllib.request import getproxies
 
 import anyio
 import httpx2
+
+from koboshi.http_wire import WireTransport, has_proxy
 
 IDLE_SECONDS_MAX = 60.0
 _ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
@@ -34,8 +38,9 @@ class HttpPool:
         self._follow_redirects = follow_redirects
         self._transport = transport
         self._idle_seconds_max = idle_seconds_max
-        # Reading the certificates takes a while, and all lanes share them.
-        self._trust: ssl.SSLContext | bool = True if transport else httpx2.create_ssl_context()
+        self._trust: ssl.SSLContext | None = None if transport else certificates()
+        # What goes by way of a proxy is left to the library.
+        self._is_direct = transport is None and not has_proxy(getproxies())
         self._all: set[httpx2.AsyncClient] = set()
         self._idle: deque[tuple[httpx2.AsyncClient, float]] = deque()
 
@@ -63,11 +68,14 @@ class HttpPool:
             timeout=self._timeout,
             limits=_ONE,
             follow_redirects=self._follow_redirects,
-            transport=self._transport,
-            verify=self._trust,
+            transport=self._wire() or self._transport,
+            verify=self._trust or True,
         )
         self._all.add(client)
         return client
+
+    def _wire(self) -> WireTransport | None:
+        return WireTransport(self._trust) if self._is_direct and self._trust else None
 
     async def _close_oldest(self) -> None:
         """One at a time is enough: no request opens more."""
@@ -75,3 +83,11 @@ class HttpPool:
             client, _ = self._idle.popleft()
             self._all.discard(client)
             await client.aclose()
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Reading them takes a while, and all connections of this process share them."""
+    trust = httpx2.create_ssl_context()
+    trust.set_alpn_protocols(["http/1.1"])
+    return trust

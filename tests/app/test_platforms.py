@@ -23,13 +23,17 @@ from koboshi.config import load
 home = Path(sys.argv[1])
 config = load(home, None, {"KOBOSHI__CHANNELS__TELEGRAM__MAIN__TOKEN": "1:a"})
 async def nothing(*_): return {}
-setup = ChannelSetup(home=home, limits=config.limits, commands=(), clock=SystemClock(),
+setup = ChannelSetup(home=home, keeps_store_in_home=True, limits=config.limits, commands=(),
+                     clock=SystemClock(),
                      on_back=lambda: None, watermarks=nothing, is_allowed=nothing)
 (bot,) = [each for each in config.enabled_channels if each.platform == "telegram"]
 platform_of(bot.platform).build(bot, setup)
 print(json.dumps(sorted(sys.modules)))
 """
-FOREIGN = ("nio", "discord", "hikari", "slack_sdk", "slack_bolt", "aiohttp", "websockets")
+FOREIGN = (
+    *("nio", "vodozemac", "peewee", "Crypto"),
+    *("discord", "hikari", "slack_sdk", "slack_bolt", "aiohttp", "websockets"),
+)
 
 
 def test_a_gateway_with_telegram_alone_loads_nothing_of_other_platforms(tmp_path: Path) -> None:

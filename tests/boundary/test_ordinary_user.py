@@ -9,24 +9,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.tally import WANTS_ALL
+
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = "65534"
 PYTHON = Path("/usr/bin/python3")
 
 
+TESTS = [
+    "tests/runner/test_inside.py",
+    "tests/runner/test_limits.py",
+    "tests/runner/test_start.py::test_death_by_a_signal_is_not_an_exit_code",
+    "tests/runner/test_end.py::test_term_ends_a_polite_command_at_once "
+    "tests/runner/test_end.py::test_a_time_limit_ends_the_whole_tree "
+    "tests/runner/test_orphans.py::test_a_command_does_not_outlive_its_killed_runner",
+    "tests/runner/test_killed.py::test_an_adopted_command_can_be_ended",
+]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="these tests run as an ordinary user anyway")
-@pytest.mark.parametrize(
-    "tests",
-    [
-        "tests/runner/test_inside.py",
-        "tests/runner/test_limits.py",
-        "tests/runner/test_start.py::test_death_by_a_signal_is_not_an_exit_code",
-        "tests/runner/test_end.py::test_term_ends_a_polite_command_at_once "
-        "tests/runner/test_end.py::test_a_time_limit_ends_the_whole_tree "
-        "tests/runner/test_orphans.py::test_a_command_does_not_outlive_its_killed_runner",
-        "tests/runner/test_killed.py::test_an_adopted_command_can_be_ended",
-    ],
-)
+@pytest.mark.parametrize("tests", TESTS if WANTS_ALL else TESTS[:1])
 def test_it_holds_for_an_ordinary_user(tests: str, tmp_path: Path) -> None:
     """Issue 15: bubblewrap and Landlock need no special rights."""
     for folder in (tmp_path, *tmp_path.parents):

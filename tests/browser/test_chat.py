@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, FilePayload, expect
+from playwright.sync_api import Browser, FilePayload, Route, expect
 
 from tests.browser.visit import ENDLESS, Visit, link_of, visiting
 from tests.cli.process import Gateway, gateway, until
@@ -26,6 +26,11 @@ class Scene:
     one: Gateway
     visit: Visit
     work: Path
+    look: str
+    """How wide the window is, and whether it is dark."""
+
+    def picture(self, name: str) -> None:
+        self.visit.picture(f"{name}-{self.look}")
 
     def fresh(self, name: str) -> None:
         self.visit.go(f"#/chat/{name}")
@@ -54,24 +59,27 @@ def png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*each) for each in parts)
 
 
-@pytest.fixture(scope="module")
-def scene(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+@pytest.fixture(scope="module", params=[(1400, False), (390, True)], ids=["desk", "phone"])
+def scene(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Scene]:
+    width, is_dark = request.param
     home = tmp_path_factory.mktemp("chat") / "home"
     work = home.with_name("work")
     with (
         gateway(home, KOBOSHI__GATEWAY__WORKDIR=str(work)) as one,
-        visiting(browser, width=1400, height=900) as visit,
+        visiting(browser, width=width, height=900, is_dark=is_dark) as visit,
     ):
         visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         visit.open(link_of(one))
-        yield Scene(one, visit, work)
+        yield Scene(one, visit, work, f"{width}-{'dark' if is_dark else 'light'}")
 
 
 def test_an_empty_chat_offers_three_ways_to_begin(scene: Scene) -> None:
     scene.fresh("begin")
     ideas = scene.visit.page.locator(".idea")
     expect(ideas).to_have_count(3)
-    scene.visit.picture("empty-1400")
+    scene.picture("empty")
     ideas.filter(has_text="Run a command").click()
     expect(scene.visit.answers.last).to_contain_text("It exited with code 0.")
     expect(scene.visit.page.locator(".empty")).to_have_count(0)
@@ -92,7 +100,7 @@ def test_tool_calls_stand_together_with_their_time_and_a_red_exit_code(scene: Sc
     expect(rows.nth(1).locator(".exit")).to_have_text("exit 2")
     expect(rows.nth(0).locator(".exit")).to_have_count(0)
     expect(rows.nth(2).locator("summary small")).to_contain_text("s")
-    scene.visit.picture("tools-1400")
+    scene.picture("tools")
 
 
 def test_code_is_coloured_and_copied_and_nothing_is_loaded_from_elsewhere(scene: Scene) -> None:
@@ -116,7 +124,7 @@ def test_code_is_coloured_and_copied_and_nothing_is_loaded_from_elsewhere(scene:
         "the answer is copied",
     )
     assert not [url for url in asked if "127.0.0.1" not in url]
-    scene.visit.picture("code-1400")
+    scene.picture("code")
 
 
 def test_files_are_sent_by_button_paste_and_drop_and_the_agent_reads_them(scene: Scene) -> None:
@@ -149,7 +157,7 @@ def test_files_are_sent_by_button_paste_and_drop_and_the_agent_reads_them(scene:
         mine.locator(".file a").first.click()
     assert Path(coming.value.path()).read_bytes() == b"bring milk"
     expect(page.locator(".shelf li")).to_have_count(0)
-    scene.visit.picture("files-1400")
+    scene.picture("files")
 
 
 def test_a_file_of_the_agent_is_shown_if_its_content_is_a_picture(scene: Scene) -> None:
@@ -162,7 +170,20 @@ def test_a_file_of_the_agent_is_shown_if_its_content_is_a_picture(scene: Scene) 
     expect(cards).to_have_count(2)
     expect(cards.filter(has_text="shown.png").locator("img")).to_have_count(1)
     expect(cards.filter(has_text="lie.png").locator("img")).to_have_count(0)
-    scene.visit.picture("pictures-1400")
+    scene.picture("pictures")
+
+
+def test_a_message_is_edited_and_sent_again(scene: Scene) -> None:
+    scene.fresh("edited")
+    scene.visit.say("echo one")
+    expect(scene.visit.answers.last).to_contain_text("one")
+    scene.visit.mine.first.get_by_role("button", name="Edit and send again").click()
+    expect(scene.visit.message_box).to_have_value("echo one")
+    expect(scene.visit.message_box).to_be_focused()
+    scene.visit.message_box.press_sequentially(" more")
+    scene.visit.message_box.press("Enter")
+    expect(scene.visit.answers.last).to_contain_text("one more")
+    expect(scene.visit.mine).to_have_count(2)
 
 
 def test_commands_are_completed_as_they_are_typed(scene: Scene) -> None:
@@ -172,7 +193,7 @@ def test_commands_are_completed_as_they_are_typed(scene: Scene) -> None:
     offered = page.get_by_role("option")
     expect(offered.first).to_contain_text("/stop")
     expect(box).to_have_attribute("aria-activedescendant", "command-0")
-    scene.visit.picture("slash-1400")
+    scene.picture("slash")
     box.press("ArrowDown")
     box.press("Tab")
     expect(box).to_have_value("/status ")
@@ -188,7 +209,7 @@ def test_a_message_behind_a_turn_looks_queued_and_can_be_dropped(scene: Scene) -
     scene.visit.say("echo behind it")
     queued = scene.visit.page.locator(".queued")
     expect(queued).to_contain_text("Queued")
-    scene.visit.picture("queued-1400")
+    scene.picture("queued")
     queued.get_by_role("button", name="Drop").click()
     expect(queued).to_have_count(0)
     expect(scene.visit.mine.last).to_contain_text("Not answered.")
@@ -201,10 +222,34 @@ def test_a_failure_stands_out_and_can_be_retried(scene: Scene) -> None:
     scene.visit.say(script({"refuse": "no such model"}))
     failure = scene.visit.page.locator(".failure")
     expect(failure).to_have_count(1)
-    scene.visit.picture("failure-1400")
+    scene.picture("failure")
     failure.get_by_role("button", name="Retry").click()
     expect(failure.first).to_contain_text("Asked again.")
     expect(failure).to_have_count(2)
+
+
+def test_an_answered_message_can_be_asked_again(scene: Scene) -> None:
+    """Issue 19, item 2: copy, retry, why. Retry is a new turn with the same words, once."""
+    scene.fresh("anew")
+    scene.visit.say("echo once more")
+    expect(scene.visit.answers).to_have_count(1)
+    foot = scene.visit.answers.first.locator("footer")
+    expect(foot.get_by_role("button")).to_have_count(2)
+    expect(foot.get_by_role("button", name="Copy")).to_have_count(1)
+    expect(foot.locator(".why-link")).to_have_count(1)
+    scene.visit.answers.first.hover()
+    scene.picture("answer-actions")
+    foot.get_by_role("button", name="Retry").click()
+    expect(foot).to_contain_text("Asked again.")
+    expect(scene.visit.answers).to_have_count(2)
+    expect(scene.visit.answers.last).to_contain_text("once more")
+    expect(scene.visit.mine).to_have_count(2)
+    scene.picture("asked-anew")
+    scene.visit.page.reload()
+    expect(scene.visit.answers).to_have_count(2)
+    scene.visit.answers.first.get_by_role("button", name="Retry").click()
+    expect(scene.visit.answers.first).to_contain_text("was asked again as")
+    expect(scene.visit.answers).to_have_count(2)
 
 
 def test_chats_are_renamed_pinned_archived_and_deleted(scene: Scene) -> None:
@@ -215,6 +260,7 @@ def test_chats_are_renamed_pinned_archived_and_deleted(scene: Scene) -> None:
     item = chats.locator("li.here")
 
     def choose(words: str) -> None:
+        scene.visit.show_rail()
         item.get_by_role("button").click()
         page.get_by_role("menuitem", name=words).click()
 
@@ -226,9 +272,10 @@ def test_chats_are_renamed_pinned_archived_and_deleted(scene: Scene) -> None:
     expect(chats.locator("h2").first).to_have_text("Pinned")
     choose("Archive")
     expect(chats.locator("summary")).to_have_text("Archived (1)")
+    scene.visit.show_rail()
     chats.locator("summary").click()
     choose("Unarchive")
-    scene.visit.picture("chats-1400")
+    scene.picture("chats")
     choose("Delete")
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(chats.get_by_text("The garden")).to_have_count(0)
@@ -241,15 +288,50 @@ def test_what_was_said_is_found(scene: Scene) -> None:
     expect(scene.visit.answers.last).to_contain_text("xylophone")
     scene.fresh("elsewhere")
     search = scene.visit.page.get_by_label("Search chats")
+    scene.visit.show_rail()
     search.fill("xylo")
     hits = scene.visit.page.locator(".hits li")
     expect(hits).to_have_count(2)
     expect(hits.first.locator("mark")).to_have_text("xylophone")
-    scene.visit.picture("search-1400")
+    scene.picture("search")
     hits.first.get_by_role("link").click()
     expect(scene.visit.answers.last).to_contain_text("xylophone")
+    scene.visit.show_rail()
     search.fill("")
     expect(hits).to_have_count(0)
+
+
+@pytest.mark.parametrize("rare, lines", [("zither", 200), ("lute", 20)])
+def test_a_hit_is_scrolled_to_and_stands_out(scene: Scene, rare: str, lines: int) -> None:
+    """Also one that is so old that the page has not loaded it: then the whole chat is loaded."""
+    chat = f"hit-{rare}"
+    for number in range(14):
+        words = rare if number == 2 else "garden"
+        scene.one.wait_state(scene.one.say(chat, f"echo {words} {number}"), "done")
+    scene.fresh(f"before-{chat}")
+    page = scene.visit.page
+
+    def newest(route: Route) -> None:
+        seen = scene.one.asked(ask="list", kind="line", limit=lines)["lines"][-1]["seq"]
+        route.continue_(url=route.request.url.replace("from=recent", f"after={seen}"))
+
+    if lines < 100:
+        page.route("**/events?*from=recent", newest)
+    search = page.get_by_label("Search chats")
+    scene.visit.show_rail()
+    search.fill(rare)
+    hits = page.locator(".hits li").filter(has_text=rare)
+    expect(hits).to_have_count(2)
+    for hit, kind in ((hits.nth(1), "mine"), (hits.nth(0), "agent")):
+        scene.visit.show_rail()
+        hit.get_by_role("link").click()
+        found = page.locator(f".item.found.{kind}")
+        expect(found).to_contain_text(f"{rare} 2")
+        expect(found).to_be_in_viewport()
+        expect(scene.visit.answers.last).not_to_be_in_viewport()
+    page.unroute("**/events?*from=recent")
+    scene.visit.show_rail()
+    search.fill("")
 
 
 def test_questions_are_counted_in_the_rail(scene: Scene) -> None:
@@ -269,7 +351,7 @@ def test_the_model_is_named_and_leads_to_the_settings(scene: Scene) -> None:
     expect(body.locator("tr.is-set", has_text="workdir")).to_contain_text(
         "KOBOSHI__GATEWAY__WORKDIR"
     )
-    scene.visit.picture("settings-1400")
+    scene.picture("settings")
 
 
 def test_a_long_turn_that_ends_out_of_sight_is_notified(scene: Scene) -> None:

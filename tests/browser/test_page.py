@@ -118,7 +118,7 @@ def look_at_the_dashboard(visit: Visit) -> None:
     """Every page shows what has just happened; answering a question there is live everywhere."""
     body = visit.page.locator(".board-body")
     visit.go("#/turns/t1")
-    expect(body.locator(".timeline")).to_contain_text("work began (boot 1)")
+    expect(body.locator(".timeline")).to_contain_text("Work began (boot 1)")
     expect(body.locator(".timeline")).to_contain_text("terminal")
     visit.picture("turn")
     for place, words in {
@@ -255,9 +255,9 @@ def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told
         visit.picture("held-back")
         turn = one.explained(message)["turn"]["turn_id"]
         visit.go(f"#/turns/t{turn}")
-        expect(visit.page.get_by_role("button", name="Resume")).to_be_visible()
+        expect(visit.page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
         visit.go(f"#/chat/chat-{deaths - 1}")
-        visit.page.locator(".held").get_by_role("button", name="Resume").click()
+        visit.page.locator(".held").get_by_role("button", name="Resume", exact=True).click()
         expect(visit.page.locator(".held")).to_have_count(0)
         works_on(one, message)
 

@@ -17,6 +17,7 @@ from tests.cli.process import Gateway, gateway, koboshi, until
 from tests.fakes.telegram.remote import Remote
 from tests.fakes.telegram.server import TOKEN
 from tests.harness.moved_clock import Wall
+from tests.harness.polling import WITHIN_S
 
 SECTION = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
 
@@ -40,7 +41,7 @@ class Platform:
     def end(self) -> None:
         self.remote.close()
         self.program.kill()
-        self.program.communicate(timeout=10)
+        self.program.communicate(timeout=WITHIN_S)
 
 
 @dataclass(frozen=True, slots=True)

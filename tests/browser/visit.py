@@ -75,10 +75,15 @@ class Visit:
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name, exact=True).click()
 
-    def place(self, name: str) -> None:
-        """Go to one of the places of the rail, which a narrow page hides."""
-        if not self.page.locator(".places").is_visible():
+    def show_rail(self) -> None:
+        """A narrow page hides it until it is wanted."""
+        hidden = "innerWidth <= 860 && !document.body.classList.contains('show-side')"
+        if self.page.evaluate(hidden):
             self.press("Menu")
+
+    def place(self, name: str) -> None:
+        """Go to one of the places of the rail."""
+        self.show_rail()
         self.page.locator(".places").get_by_role("link", name=name).click()
 
     def picture(self, name: str) -> None:
@@ -88,11 +93,18 @@ class Visit:
 
 @contextmanager
 def visiting(
-    browser: Browser, *, width: int = 1280, height: int = 800, is_dark: bool = False
+    browser: Browser,
+    *,
+    width: int = 1280,
+    height: int = 800,
+    is_dark: bool = False,
+    is_touched: bool = False,
 ) -> Iterator[Visit]:
     context = browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme="dark" if is_dark else "light",
+        has_touch=is_touched,
+        is_mobile=is_touched,
     )
     try:
         visit = Visit(context.new_page())

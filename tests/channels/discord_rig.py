@@ -19,6 +19,7 @@ from koboshi.ports.clock import Clock
 from tests.channels.fakes import FakeClock, FakeGateway, until
 from tests.fakes.discord import state
 from tests.fakes.discord.server import FakeDiscord
+from tests.harness.polling import WITHIN_S
 
 MAIN = ChannelName("discord:main")
 
@@ -62,6 +63,9 @@ class Bot:
             await until(lambda: channel.trouble is None)
             yield channel
             tasks.cancel_scope.cancel()
+        # The platform may hear of it a moment later.
+        sessions = self.fake.gateway.sessions.all
+        await until(lambda: all(each.left_at is not None for each in sessions.values()))
 
     @property
     def texts(self) -> list[str]:
@@ -70,13 +74,13 @@ class Bot:
         return [each.words.text for each in found if each.ignored is None and each.is_addressed]
 
     async def stores(self, *texts: str) -> None:
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             await until(lambda: set(texts) <= set(self.texts))
 
     async def is_whole(self) -> None:
         """Wait until the session of the newest connection is stored."""
         newest = [*self.fake.gateway.sessions.all][-1:]
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             await until(lambda: [place_in(self.gateway.cursor).session] == newest)
 
     def forget_session(self) -> None:
@@ -151,7 +155,7 @@ class DiscordRig:
             self._told[number] = self.fake.world.say(self.thread, self.person, said)
         (session,) = [each for each in gateway.sessions.all.values() if not each.is_over][-1:]
         wanted = session.seq
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             await until(lambda: self._is_believed(wanted) or self.channel.trouble is not None)
         return self._is_believed(wanted)
 

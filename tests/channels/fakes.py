@@ -33,6 +33,7 @@ from koboshi.ports.views import (
     TurnView,
 )
 from koboshi.ports.wakeups import JOURNAL
+from tests.harness.polling import WITHIN_S
 
 WEB = ChannelName("web:main")
 TOKEN = "a-token-for-tests"
@@ -65,6 +66,10 @@ class FakeWakeups:
             self._hints[topic] = self.count(topic) + 1
             self._hinted.set()
             self._hinted = Signal()
+
+    def hint_all(self) -> None:
+        for topic in [*self._hints]:
+            self.hint(topic)
 
     def count(self, topic: str) -> int:
         return self._hints.get(topic, 0)
@@ -325,6 +330,14 @@ class FakeBrowsers:
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.rows: dict[BrowserId, tuple[Browser, str, str]] = {}
+        self.codes: dict[str, int] = {}
+
+    async def offer(self, code_hash: str, *, life_ms: int, kept: int) -> None:
+        self.codes[code_hash] = self.clock.now_ms() + life_ms
+        self.codes = dict([*self.codes.items()][-kept:])
+
+    async def redeem(self, code_hash: str) -> bool:
+        return self.codes.pop(code_hash, 0) > self.clock.now_ms()
 
     async def make(self, *, cookie_hash: str, proof_hash: str, label: str) -> Browser:
         now_ms = self.clock.now_ms()
@@ -397,7 +410,7 @@ async def serving(channel: WebChannel, accept: Accept) -> AsyncIterator[str]:
     """The channel, receiving, for the length of the block. Gives its address."""
     async with create_task_group() as tasks:
         tasks.start_soon(channel.receive, None, accept)
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             port = await channel.listening()
         yield f"http://127.0.0.1:{port}"
         tasks.cancel_scope.cancel()
@@ -410,7 +423,7 @@ async def client_of(url: str, token: str = TOKEN) -> AsyncIterator[httpx2.AsyncC
         yield client
 
 
-async def until(is_so: Callable[[], object], within_s: float = 30.0) -> None:
+async def until(is_so: Callable[[], object], within_s: float = WITHIN_S) -> None:
     """Look again and again until it is so; fail after the time."""
     with fail_after(within_s):
         while not is_so():  # noqa: ASYNC110  (no one tells us)

@@ -18,6 +18,7 @@ from tests.channels.fakes import FakeClock, until
 from tests.fakes.slack.happenings import Fate, Happening
 from tests.fakes.slack.server import FakeSlack
 from tests.fakes.slack.state import Conversation, Member, Post
+from tests.harness.polling import WITHIN_S
 
 SLACK = ChannelName("slack:main")
 NOTHING_NEAR = Near(before=(), known=(), is_alone=True)
@@ -96,7 +97,7 @@ class SlackRig:
             world.happenings.repeat(event)
         else:
             event = self.said[number] = world.event_of(world.say(self.place, self.ann, text))
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             await until(lambda: event.is_over or (event.attempts and event.reason))
         return event.fate is Fate.ACKNOWLEDGED
 

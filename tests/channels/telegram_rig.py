@@ -18,6 +18,7 @@ from koboshi.ports.channel import Accept
 from tests.channels.fakes import FakeClock, until
 from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.state import Chat, Message, Topic
+from tests.harness.polling import WITHIN_S
 
 MAIN = ChannelName("telegram:main")
 YES_NO = (Choice(choice_id="yes", label="Yes"), Choice(choice_id="no", label="No"))
@@ -116,7 +117,7 @@ class TelegramRig:
             said = f"@koboshi_bot {text}"
             self.fake.world.say(self.chat, self.fake.world.user("Ann"), said, topic=self.topic)
             told = self._told[number] = max(updates.told)
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             await until(lambda: told in updates.acknowledged or self._is_refused(told))
         return told in updates.acknowledged
 

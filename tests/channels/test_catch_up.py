@@ -15,6 +15,7 @@ from koboshi.domain.transcript import Choice
 from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from tests.channels.fakes import FakeClock, FakeGateway
 from tests.channels.said import said
+from tests.harness.polling import WITHIN_S
 
 PAGE = 2
 
@@ -70,6 +71,23 @@ def catching(archive: Archive, kept: Kept) -> CatchUp:
     return CatchUp(history=archive, accept=kept.accept, clock=FakeClock())
 
 
+async def test_a_chat_that_is_told_of_again_while_it_is_read_is_asked_once_more() -> None:
+    """The page on its way may be older than the reason to look again."""
+    archive, kept = Archive({"a": [1]}, gates={"a": Event()}), Kept()
+    catch_up = catching(archive, kept)
+    catch_up.add({"a": "0"})
+    with fail_after(WITHIN_S):
+        async with create_task_group() as tasks:
+            tasks.start_soon(catch_up.run)
+            await archive.is_asked.wait()
+            archive.chats["a"].append(2)
+            catch_up.add({"a": "0"})
+            archive.gates["a"].set()
+
+    assert kept.texts == ["a1", "a2"]
+    assert not catch_up.chats_behind
+
+
 async def test_every_chat_is_read_from_its_watermark_to_its_end_in_order() -> None:
     archive, kept = Archive({"a": [1, 2, 3, 4, 5], "b": [7, 8]}), Kept()
     catch_up = catching(archive, kept)
@@ -90,7 +108,7 @@ async def test_what_comes_live_waits_for_what_is_older_and_the_cursor_with_it() 
     catch_up = catching(archive, kept)
     catch_up.add({"a": "1"})
 
-    with fail_after(30):
+    with fail_after(WITHIN_S):
         async with create_task_group() as tasks:
             tasks.start_soon(catch_up.run)
             await archive.is_asked.wait()
@@ -113,7 +131,7 @@ async def test_what_is_too_much_to_hold_is_read_from_the_history(
     catch_up = catching(archive, kept)
     catch_up.add({"a": "0"})
 
-    with fail_after(30):
+    with fail_after(WITHIN_S):
         async with create_task_group() as tasks:
             tasks.start_soon(catch_up.run)
             await archive.is_asked.wait()

@@ -24,6 +24,7 @@ from tests.channels.telegram_rig import rig_at
 from tests.fakes.discord.server import serving_discord
 from tests.fakes.slack.server import serving as serving_slack
 from tests.fakes.telegram.server import serving
+from tests.harness.polling import WITHIN_S
 from tests.harness.synapse import shared_homeserver
 
 NOTHING_NEAR = Near(before=(), known=(), is_alone=True)
@@ -150,7 +151,7 @@ async def test_a_message_is_acknowledged_only_after_it_is_stored(make_rig: MakeR
 
     async with make_rig() as rig, receiving(rig, accept), create_task_group() as tasks:
         tasks.start_soon(write)
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             await reached.wait()
             assert not told.is_set()
             assert gateway.gate is not None
@@ -180,7 +181,7 @@ async def test_a_message_that_could_not_be_stored_is_not_acknowledged(make_rig: 
 
     async with make_rig() as rig, create_task_group() as tasks:
         tasks.start_soon(write)
-        with fail_after(30), pytest.raises(StoreFailed):
+        with fail_after(WITHIN_S), pytest.raises(StoreFailed):
             await rig.channel.receive(None, accept)
         await until(lambda: answers)
 
@@ -259,7 +260,7 @@ async def test_a_message_that_arrived_can_be_edited_where_the_channel_says_so(
 
 async def test_receiving_ends_soon_after_it_is_cancelled(make_rig: MakeRig) -> None:
     async with make_rig() as rig:
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             async with receiving(rig, FakeGateway().accept):
                 pass
 
@@ -273,7 +274,7 @@ async def test_abilities_are_such_that_texts_can_be_split(make_rig: MakeRig) -> 
 
 async def test_a_first_message_does_not_have_to_wait(make_rig: MakeRig) -> None:
     async with make_rig() as rig:
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             await rig.channel.pace(rig.route)
 
 
@@ -281,7 +282,7 @@ async def test_a_first_message_does_not_have_to_wait(make_rig: MakeRig) -> None:
 async def receiving(rig: Rig, accept: Accept) -> AsyncIterator[None]:
     async with create_task_group() as tasks:
         tasks.start_soon(rig.channel.receive, None, accept)
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             await rig.ready()
         yield
         tasks.cancel_scope.cancel()

@@ -71,6 +71,7 @@ def _setup(home: Path) -> ChannelSetup:
         return {}
 
     return ChannelSetup(
+        keeps_store_in_home=True,
         home=home,
         limits=Limits(),
         commands=(),

@@ -15,6 +15,7 @@ from tests.channels.discord_rig import Bot, route_of
 from tests.channels.fakes import until
 from tests.fakes.discord.server import FakeDiscord, serving_discord
 from tests.fakes.discord.state import DiscordChannel, DiscordUser
+from tests.harness.polling import WITHIN_S
 
 
 @pytest.fixture
@@ -204,7 +205,7 @@ async def test_killed_at_any_commit_of_a_catch_up_nothing_is_lost_or_twice(
                 raise StoreFailed("killed here")
         return await bot.gateway.accept(batch, cursor, watermarks)
 
-    with fail_after(30), suppress(ExceptionGroup):
+    with fail_after(WITHIN_S), suppress(ExceptionGroup):
         async with bot.channel() as channel, create_task_group() as life:
             life.start_soon(channel.receive, bot.gateway.cursor, accept)
             await until(lambda: len(bot.texts) == 300 and channel.trouble is None)
@@ -267,7 +268,7 @@ async def test_a_close_that_a_person_has_to_do_something_about(
 
         if code != 4014:
             tasks.start_soon(close)
-        with fail_after(30), pytest.raises(ChannelUnusable, match=remedy):
+        with fail_after(WITHIN_S), pytest.raises(ChannelUnusable, match=remedy):
             await channel.receive(None, bot.gateway.accept)
         assert channel.trouble is not None
         assert remedy in channel.trouble
@@ -287,7 +288,7 @@ async def test_messages_without_content_make_the_channel_down_and_are_not_stored
     bot = Bot(fake)
     async with bot.channel() as channel, create_task_group() as tasks:
         tasks.start_soon(_switch_off, fake, place, ann)
-        with fail_after(30), pytest.raises(ChannelUnusable, match="Message Content Intent"):
+        with fail_after(WITHIN_S), pytest.raises(ChannelUnusable, match="Message Content Intent"):
             await channel.receive(None, bot.gateway.accept)
     fake.world.has_message_content = True
     async with bot.connected():

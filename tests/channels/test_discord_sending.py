@@ -372,3 +372,30 @@ async def test_a_press_is_stored_before_it_is_answered(
     assert (inbound.sender, inbound.route) == (str(ann.user_id), route_of(place))
     answer = fake.world.interactions[number]["answer"]
     assert (answer["type"], answer["data"]["flags"]) == (4, 64)
+
+
+async def test_the_thread_of_a_message_of_ours_begins_with_the_first_words_in_it(
+    fake: FakeDiscord, channel: DiscordChannel, place: state.DiscordChannel
+) -> None:
+    """Issue 18: `thread`. A thread has the id of the message that it began with."""
+    begun = await channel.send(owed(route_of(place), "Morning brief (c1)"))
+    assert isinstance(begun, Sent)
+    route = replace(route_of(place), thread=begun.platform_id)
+    for number, words in enumerate(("the news", "more news"), start=8):
+        sent = await channel.send(owed(route, words, send_key=f"aaaaaaaaaa-{number}"))
+        assert isinstance(sent, Sent)
+    thread = fake.world.channels[int(begun.platform_id)]
+    assert [each.content for each in fake.world.messages_seen(thread)] == ["the news", "more news"]
+    assert thread.name == "Morning brief (c1)"
+    assert len(fake.history.of("startThread")) == 1
+
+
+async def test_where_a_message_begins_no_thread_the_words_come_to_the_chat(
+    fake: FakeDiscord, channel: DiscordChannel
+) -> None:
+    dm = fake.world.dm(fake.world.user("Ann"))
+    begun = await channel.send(owed(route_of(dm), "Morning brief (c1)"))
+    assert isinstance(begun, Sent)
+    route = replace(route_of(dm), thread=begun.platform_id)
+    assert isinstance(await channel.send(owed(route, "the news", send_key="aaaaaaaaaa-8")), Sent)
+    assert fake.world.messages_seen(dm)[-1].content == "the news"

@@ -10,18 +10,23 @@ from anyio import create_task_group
 
 from koboshi.app.platforms.platform import ProbeFailed
 from koboshi.app.platforms.registry import platform_of
+from koboshi.channels.common.reading import DELETED
 from koboshi.channels.matrix import session as session_module
+from koboshi.channels.matrix.invitations import JOIN_AGAIN_SECONDS
+from koboshi.channels.matrix.receiving import REMEMBERED_MS
 from koboshi.config import MatrixConfig, Secret
 from koboshi.domain.errors import ChannelUnusable, FileNotHad
 from koboshi.domain.files import OutFile
 from koboshi.domain.outbox import Later, Refused, Sent, Unsure
 from koboshi.domain.route import Route
-from tests.channels.fakes import FakeGateway
+from tests.channels.fakes import FakeClock, FakeGateway
+from tests.channels.matrix_front import a_front
 from tests.channels.matrix_rig import MAIN, NOTHING_NEAR, MatrixRig, a_channel, rig_at
 from tests.channels.proxy import wire
 from tests.channels.telegram_rig import YES_NO, owed
+from tests.fakes.telegram.wire import Reply
 from tests.harness.polling import until, until_asked
-from tests.harness.synapse import shared_homeserver
+from tests.harness.synapse import Person, shared_homeserver
 
 
 @pytest.fixture
@@ -76,6 +81,33 @@ async def test_without_a_device_a_send_is_not_repeated_but_looked_for(rig: Matri
     assert (abilities.idempotent_send, abilities.finds_sent) == (False, True)
     assert isinstance(sent, Sent)
     assert found == sent
+
+
+async def test_another_device_knows_no_keys_so_an_unknown_send_is_looked_for(
+    rig: MatrixRig,
+) -> None:
+    """The homeserver tells repeats for each device by itself: a repeat would say it twice."""
+    gateway, clock = FakeGateway(), FakeClock()
+
+    async def marks(_account: str) -> dict[str, str]:
+        return {chat: mark for chat, mark in gateway.watermarks.items() if mark}
+
+    async def abilities(bot: Person) -> bool:
+        async with (
+            a_channel(bot, watermarks=marks, clock=clock) as channel,
+            create_task_group() as tasks,
+        ):
+            tasks.start_soon(channel.receive, gateway.cursor, gateway.accept)
+            await until(lambda: channel.trouble is None, "it is connected")
+            tasks.cancel_scope.cancel()
+        assert channel.abilities.finds_sent
+        return channel.abilities.idempotent_send
+
+    assert [await abilities(rig.bot), await abilities(rig.bot)] == [True, True]
+    other = await rig.bot.log_in_again()
+    assert not await abilities(other)
+    clock.passed_s += REMEMBERED_MS / 1000
+    assert await abilities(other)
 
 
 async def test_a_room_that_is_not_ours_or_none_is_refused(rig: MatrixRig) -> None:
@@ -145,13 +177,20 @@ async def test_what_was_edited_or_deleted_before_it_was_read_is_taken_as_it_is(
     await rig.ann.ask("PUT", f"/rooms/{rig.room}/redact/{deleted}/k1", {})
     async with create_task_group() as tasks:
         tasks.start_soon(rig.channel.receive, rig.channel.place, gateway.accept)
-        await until(lambda: len(gateway.stored) >= 3, "all are taken in")
+        await until(lambda: len(gateway.stored) >= 4, "all are taken in")
+        waits = await rig.ann.say(rig.room, "never mind")
+        await until(lambda: waits in gateway.stored, "it is taken in")
+        gone = await rig.ann.ask("PUT", f"/rooms/{rig.room}/redact/{waits}/k2", {})
+        await until(lambda: gone["event_id"] in gateway.stored, "that it is gone is taken in")
         tasks.cancel_scope.cancel()
 
     read = {key: inbound for key, (_, inbound) in gateway.stored.items()}
+    taken_back = read[gone["event_id"]]
+    assert (taken_back.edits, taken_back.words.text) == (waits, DELETED)
+    assert taken_back.sender == rig.ann.user
     assert read[edited].words.text == "wrong"
     assert (read[deleted].words.text, read[deleted].ignored) == ("", "deleted")
-    (edit,) = [inbound for inbound in read.values() if inbound.edits]
+    (edit,) = [inbound for inbound in read.values() if inbound.edits == edited]
     assert (edit.edits, edit.words.text) == (edited, "wrong")
 
 
@@ -227,6 +266,73 @@ async def test_only_what_came_with_an_invitation_or_behind_it_is_read(
 
     texts = [inbound.words.text for _, inbound in gateway.stored.values()]
     assert texts == [f"word{number}" for number in range(60)]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Reply(502, b"<html>"),
+        Reply(429, b'{"errcode": "M_LIMIT_EXCEEDED", "retry_after_ms": 99000}'),
+    ],
+)
+async def test_an_invitation_that_cannot_be_followed_now_holds_up_nothing_and_is_kept(
+    rig: MatrixRig, refusal: Reply
+) -> None:
+    """The room is on a homeserver that does not answer, or joins are limited: it is tried again,
+    also by the next life, and then read back to the invitation."""
+    gateway, clock = FakeGateway(), FakeClock()
+
+    async def marks(account: str) -> dict[str, str]:
+        return gateway.watermarks
+
+    async def hears(text: str) -> None:
+        await rig.ann.say(rig.room, text)
+        await until(lambda: text in texts_of(gateway), f"{text} is taken in")
+
+    async with a_front(rig.bot.server) as front:
+        kept: dict[str, Any] = {"homeserver": front.url, "watermarks": marks, "clock": clock}
+        async with a_channel(rig.bot, **kept) as channel, create_task_group() as tasks:
+            tasks.start_soon(channel.receive, None, gateway.accept)
+            await until(lambda: channel.place, "there is a place")
+            front.refuses["/join/"] = refusal
+            room = await rig.ann.room(rig.bot.user)
+            await rig.ann.say(room, "with the invitation")
+            await hears("the rest")
+            tasks.cancel_scope.cancel()
+        assert gateway.watermarks[room] == f"asked {rig.ann.user}"
+        async with a_channel(rig.bot, **kept) as channel, create_task_group() as tasks:
+            tasks.start_soon(channel.receive, gateway.cursor, gateway.accept)
+            await until(lambda: front.refused >= 2, "it is tried again")
+            front.refuses.clear()
+            clock.passed_s += JOIN_AGAIN_SECONDS + 1
+            await hears("more")
+            await until(lambda: "with the invitation" in texts_of(gateway), "it is read")
+            await until(lambda: not gateway.watermarks[room], "nothing is left to do")
+            tasks.cancel_scope.cancel()
+
+
+async def test_an_invitation_that_was_taken_back_meanwhile_is_forgotten(rig: MatrixRig) -> None:
+    gateway, clock = FakeGateway(), FakeClock()
+    gateway.watermarks["!gone:localhost"] = f"asked {rig.ann.user}"
+
+    async def marks(account: str) -> dict[str, str]:
+        return dict(gateway.watermarks)
+
+    channel = a_channel(rig.bot, watermarks=marks, clock=clock)
+    async with channel as again, create_task_group() as tasks:
+        tasks.start_soon(again.receive, None, gateway.accept)
+        await until(lambda: again.place, "there is a place")
+
+        async def is_forgotten() -> bool:
+            await rig.ann.say(rig.room, "a word")
+            return not gateway.watermarks["!gone:localhost"]
+
+        await until_asked(is_forgotten, "the mark is gone")
+        tasks.cancel_scope.cancel()
+
+
+def texts_of(gateway: FakeGateway) -> list[str]:
+    return [inbound.words.text for _, inbound in gateway.stored.values()]
 
 
 async def test_doctor_and_init_find_out_whose_token_it_is(rig: MatrixRig) -> None:

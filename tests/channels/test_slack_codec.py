@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from koboshi.channels.slack.codec import DELETED, SlackReader
+from koboshi.channels.common.reading import DELETED
+from koboshi.channels.slack.codec import SlackReader
 from koboshi.channels.slack.places import ChatPlace, place_in
 from koboshi.channels.slack.types import SlackMessage
 from koboshi.channels.slack.words import escaped, plain_words, without_name

@@ -20,6 +20,7 @@ from tests.fakes.slack.happenings import Fate
 from tests.fakes.slack.limits import DISTRIBUTED
 from tests.fakes.slack.server import FakeSlack, serving
 from tests.fakes.slack.world import BOT_USER
+from tests.harness.polling import WITHIN_S
 
 
 @dataclass
@@ -86,6 +87,7 @@ async def test_a_mention_is_one_message_however_often_it_is_told() -> None:
         assert entry.words.text == "hello & good day"
         assert (entry.route.chat, entry.route.thread) == (room.channel_id, said.ts)
         assert (entry.is_addressed, entry.is_group, entry.sender_name) == (True, True, "Ann")
+        assert entry.zone == "Europe/Vienna"
 
 
 async def test_a_first_connection_takes_nothing_from_before() -> None:
@@ -131,7 +133,6 @@ async def test_what_slack_gave_up_on_is_read_from_the_history_in_order() -> None
             a_slack_channel(fake, inbox.watermarks) as channel,
             receiving(channel, inbox.accept, inbox.cursor),
         ):
-            assert channel.hearing.chats_behind
             await until(lambda: not channel.hearing.chats_behind)
         of_room = [e.words.text for e in inbox.entries if e.route.chat == room.channel_id]
         of_bob = [e.words.text for e in inbox.entries if e.route.chat != room.channel_id]
@@ -176,6 +177,51 @@ async def test_live_words_wait_for_older_ones_and_are_acknowledged_then() -> Non
             hang.lift()
             await until(lambda: live.fate is Fate.ACKNOWLEDGED)
         assert inbox.texts == ["older", "newer"]
+
+
+async def test_words_that_are_changed_while_their_page_is_on_its_way() -> None:
+    """The page has the old words, so the new ones wait for it."""
+    async with serving() as fake:
+        inbox, world = Inbox(), fake.world
+        world.happenings.ack_s_max = 0.2
+        world.happenings.retry_waits_s = (0.0,) * 500
+        ann = world.user()
+        await down_while(fake, inbox)
+        post = world.say(world.im(ann), ann, "old words")
+        world.happenings.give_up_all()
+        hang = fake.faults.add("hang", "conversations.history", moment="after")
+        async with (
+            a_slack_channel(fake, inbox.watermarks) as channel,
+            receiving(channel, inbox.accept, inbox.cursor),
+        ):
+            await until(lambda: hang.hits)
+            edit = world.edit(post, "new words")
+            await until(lambda: edit.attempts >= 2)
+            hang.lift()
+            await until(lambda: edit.fate is Fate.ACKNOWLEDGED)
+        assert inbox.texts == ["old words", "new words"]
+        assert inbox.entries[1].edits == inbox.entries[0].external_id
+
+
+@pytest.mark.parametrize("status", [404, 403])
+async def test_a_history_that_is_refused_on_the_way_is_not_taken_for_read(status: int) -> None:
+    """What stands between us and Slack says nothing about a conversation."""
+    async with serving() as fake:
+        inbox, world = Inbox(), fake.world
+        ann = world.user()
+        await down_while(fake, inbox)
+        world.say(world.im(ann), ann, "missed")
+        world.happenings.give_up_all()
+        fake.faults.add("status", "conversations.history", status=status)
+        async with a_slack_channel(fake, inbox.watermarks) as channel:
+            with fail_after(WITHIN_S), pytest.raises(NoAnswer):
+                await channel.receive(inbox.cursor, inbox.accept)
+        async with (
+            a_slack_channel(fake, inbox.watermarks) as channel,
+            receiving(channel, inbox.accept, inbox.cursor),
+        ):
+            await until(lambda: not channel.hearing.chats_behind)
+        assert inbox.texts == ["missed"]
 
 
 async def test_pages_of_fifteen_once_a_minute_are_waited_for() -> None:
@@ -253,7 +299,7 @@ async def test_socket_mode_that_is_switched_off_makes_the_channel_unusable() -> 
 async def test_a_token_that_is_refused_makes_the_channel_unusable(which: str) -> None:
     async with serving() as fake, a_slack_channel(fake) as channel:
         setattr(fake, which, "xoxb-another")
-        with fail_after(30), pytest.raises(ChannelUnusable, match="invalid_auth"):
+        with fail_after(WITHIN_S), pytest.raises(ChannelUnusable, match="invalid_auth"):
             await channel.receive(None, Inbox().accept)
 
 
@@ -287,7 +333,7 @@ async def test_a_planted_early_acknowledgement_is_found(
         inbox, ann = Inbox(gate=Signal()), fake.world.user()
         async with receiving(channel, inbox.accept):
             said = fake.world.event_of(fake.world.say(fake.world.im(ann), ann, "hello"))
-            with fail_after(30):
+            with fail_after(WITHIN_S):
                 await inbox.is_reached.wait()
         await until(lambda: said.is_over or said.attempts)
         assert (said.fate is Fate.ACKNOWLEDGED) is is_planted

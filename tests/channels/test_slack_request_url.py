@@ -19,6 +19,7 @@ from tests.fakes.slack.request_url import signature
 from tests.fakes.slack.server import FakeSlack, serving
 from tests.fakes.slack.world import BOT_USER
 from tests.harness.http import connection
+from tests.harness.polling import WITHIN_S
 from tests.harness.ports import free_port
 
 BODY = json.dumps(
@@ -145,7 +146,7 @@ async def test_a_call_that_could_not_be_stored_is_refused_and_ends_receiving() -
             create_task_group() as tasks,
         ):
             tasks.start_soon(call)
-            with fail_after(30), pytest.raises(StoreFailed):
+            with fail_after(WITHIN_S), pytest.raises(StoreFailed):
                 await channel.receive(None, accept)
             await until(lambda: statuses)
         assert statuses == [503]
@@ -186,3 +187,30 @@ async def test_what_slack_tells_stands_for_nothing_before_it() -> None:
             begun = gateway.cursor
     assert not gateway.watermarks
     assert gateway.cursor == begun
+
+
+async def test_a_gap_that_is_noticed_while_histories_are_read_is_read_as_well() -> None:
+    """The conversation may have been read before the message that was lost."""
+    gateway = FakeGateway()
+    async with serving() as fake:
+        world, ann, bob = fake.world, fake.world.user("Ann"), fake.world.user("Bob")
+        async with called_at(fake, gateway.accept):
+            world.im(ann), world.im(bob)
+        slow = fake.faults.add("hang", "conversations.history", chat=world.im(bob).channel_id)
+        async with called_at(fake, gateway.accept, gateway.cursor) as url:
+            await until(lambda: slow.hits)
+            world.say(world.im(ann), ann, "never told")
+            world.happenings.give_up_all()
+            kept = world.say(world.im(ann), ann, "told late")
+            body = json.dumps(world.event_of(kept).payload).encode()
+            world.happenings.give_up_all()
+            headers = {
+                **signature(body, str(int(time.time()))),
+                "Content-Type": "application/json",
+                "X-Slack-Retry-Num": "2",
+                "X-Slack-Retry-Reason": "http_timeout",
+            }
+            assert (await posted(url, body, headers)).status_code == 200
+            slow.lift()
+            await until(lambda: len(texts(gateway)) == 2)
+    assert sorted(texts(gateway)) == ["never told", "told late"]

@@ -29,6 +29,7 @@ from tests.fakes.telegram import server
 from tests.fakes.telegram.params import Params
 from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.state import Chat, User
+from tests.harness.polling import WITHIN_S
 from tests.harness.telegram_updates import HOSTILE
 
 
@@ -107,7 +108,7 @@ async def test_what_could_not_be_stored_comes_again(
 
     inbox.gateway.may_commit = fail
     fake.world.say(chat, ann, "hello")
-    with fail_after(30), pytest.raises(OSError, match="no space"):
+    with fail_after(WITHIN_S), pytest.raises(OSError, match="no space"):
         await channel.receive(None, inbox.accept)
     assert len(fake.world.updates) == 1
     assert channel.trouble is not None
@@ -239,23 +240,26 @@ async def test_a_token_that_is_refused_is_named_and_not_shown(
     wrong = "123:not-the-token-of-any-bot"
     with capture_logs() as logs:
         async with a_channel(fake, token=wrong) as channel:
-            with fail_after(30), pytest.raises(ChannelUnusable) as refused:
+            with fail_after(WITHIN_S), pytest.raises(ChannelUnusable) as refused:
                 await channel.receive(None, Inbox().accept)
 
     assert "telegram:main" in str(refused.value)
     assert "Unauthorized" in str(refused.value)
-    assert wrong not in f"{refused.value} {refused.value.__cause__} {logs} {channel.trouble}"
+    # Other tests of this process may have led the records of libraries here, which a gateway
+    # does not let through (tests/test_logs.py).
+    ours = [each for each in logs if not str(each.get("logger", "")).startswith("http")]
+    assert wrong not in f"{refused.value} {refused.value.__cause__} {ours} {channel.trouble}"
 
 
 async def test_the_token_is_in_no_error(fake: FakeTelegram, channel: TelegramChannel) -> None:
     for act in ("drop", "garble"):
         fake.faults.add(act, "getUpdates")
-        with fail_after(30), pytest.raises(NoAnswer) as failed:
+        with fail_after(WITHIN_S), pytest.raises(NoAnswer) as failed:
             await channel.receive(None, Inbox().accept)
         assert fake.token not in repr(failed.value)
         assert failed.value.__context__ is None or failed.value.__suppress_context__
     await fake.stop()
-    with fail_after(30), pytest.raises((NotReached, NoAnswer)) as unreached:
+    with fail_after(WITHIN_S), pytest.raises((NotReached, NoAnswer)) as unreached:
         await channel.receive(None, Inbox().accept)
     assert fake.token not in repr(unreached.value)
     await fake.start()
@@ -330,7 +334,7 @@ async def test_marks_that_fail_cost_nothing(
 
 async def until_hushed(channel: TelegramChannel, fake: FakeTelegram, chat: Chat) -> None:
     """Until the channel shows nothing that passes in a chat, because the platform said so."""
-    with fail_after(30):
+    with fail_after(WITHIN_S):
         shown = -1
         while shown < (shown := len(fake.history.of("sendChatAction"))):
             await channel.typing(route_of(chat))

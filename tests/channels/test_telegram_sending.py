@@ -22,6 +22,7 @@ from tests.channels.telegram_rig import MAIN, YES_NO, a_channel, near, owed, rou
 from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.state import Chat, User
 from tests.fakes.telegram.world import World
+from tests.harness.polling import WITHIN_S
 
 
 def gone(world: World) -> Route:
@@ -148,7 +149,7 @@ async def test_who_has_no_descriptors_has_sent_nothing_and_looked_for_nothing(
     missing = "no file descriptors are left for this process"
     assert sent == Later(wait_ms=0, reason=f"not reached: {missing}", is_lack=True)
     words = f"it cannot be looked for: {missing}"
-    assert looked_for == Unsure(reason=words, is_lack=True)
+    assert looked_for == Unsure(reason=words, is_lack=True, was_sent=False)
     assert fake.history.requests == []
     assert isinstance(await channel.send(delivery), Sent)
 
@@ -205,7 +206,7 @@ async def test_a_send_that_hangs_is_unsure_in_the_end(
 ) -> None:
     monkeypatch.setattr(module, "SEND_SECONDS", 0.2)
     fake.faults.add("hang", "sendMessage", moment=moment)
-    with fail_after(20):
+    with fail_after(WITHIN_S):
         outcome = await channel.send(owed(route_of(chat)))
 
     assert isinstance(outcome, Unsure)

@@ -14,6 +14,7 @@ from tests.channels.fakes import FakeGateway, until
 from tests.channels.telegram_rig import a_channel, receiving
 from tests.fakes.telegram.server import FakeTelegram
 from tests.harness.http import connection
+from tests.harness.polling import WITHIN_S
 from tests.harness.ports import free_port
 from tests.harness.telegram_updates import message, update
 
@@ -127,7 +128,7 @@ async def test_a_failed_store_reaches_the_gateway(fake: FakeTelegram) -> None:
     fake.world.say(fake.world.private_chat(ann), ann, "hello")
     url = f"http://127.0.0.1:{port}/hook"
     async with a_channel(fake, webhook_url=url, webhook_port=port) as channel:
-        with fail_after(30), pytest.raises(StoreFailed):
+        with fail_after(WITHIN_S), pytest.raises(StoreFailed):
             await channel.receive(None, accept)
 
     assert len(fake.world.updates) == 1
@@ -152,5 +153,5 @@ async def test_what_is_no_update_is_answered_all_the_same(
 async def test_a_port_that_is_taken_is_named(fake: FakeTelegram) -> None:
     url = "http://127.0.0.1:1/hook"
     async with a_channel(fake, webhook_url=url, webhook_port=fake.port) as channel:
-        with fail_after(30), pytest.raises(ChannelUnusable, match=str(fake.port)):
+        with fail_after(WITHIN_S), pytest.raises(ChannelUnusable, match=str(fake.port)):
             await channel.receive(None, FakeGateway().accept)

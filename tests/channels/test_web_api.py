@@ -13,6 +13,7 @@ from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
 from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from tests.channels.fakes import TOKEN, WEB, FakeGateway, client_of, serving, until, web_channel
+from tests.harness.polling import WITHIN_S
 
 PATH = "/api/v1/sessions/room/messages"
 KEY = {"Idempotency-Key": "key-1"}
@@ -115,7 +116,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(gateway: FakeGateway)
         await connect_tcp("127.0.0.1", await channel.listening()) as connection,
     ):
         await connection.send(head.encode())
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             answer = await connection.receive()
 
     assert answer.startswith(b"HTTP/1.1 408 ")

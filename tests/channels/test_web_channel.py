@@ -13,6 +13,7 @@ from koboshi.domain.errors import StoreFailed
 from koboshi.domain.route import Route
 from tests.channels.fakes import WEB, FakeGateway, client_of, serving, until, web_channel
 from tests.channels.proxy import wire
+from tests.harness.polling import WITHIN_S
 
 ROUTE = Route(channel=WEB, chat="room")
 EVENTS = "/api/v1/sessions/room/events"
@@ -120,7 +121,7 @@ async def test_a_connection_cut_anywhere_loses_and_repeats_nothing() -> None:
     place = "0"
     async with serving(channel, gateway.accept), wire(channel.bound_port) as cuttable:
         cuttable.limits = list(range(400, 900, 13))
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             while len(seen) < len(texts):
                 async with client_of(cuttable.url) as client:
                     try:

@@ -14,6 +14,7 @@ from koboshi.domain.route import Route
 from koboshi.domain.transcript import Answer, Message, Past, PastWords
 from koboshi.ports.views import Event
 from tests.channels.fakes import WEB, FakeGateway, client_of, serving, until, web_channel
+from tests.harness.polling import WITHIN_S
 
 ROUTE = Route(channel=WEB, chat="room")
 EVENTS = "/api/v1/sessions/room/events"
@@ -174,7 +175,7 @@ async def test_a_place_older_than_what_is_kept_is_a_resync(
     )
     async with serving(web_channel(gateway), gateway.accept) as url, client_of(url) as client:
         async with following(client, {"from": "start"}, headers) as events:
-            with fail_after(30):
+            with fail_after(WITHIN_S):
                 told = [await anext(events) for _ in range(4)]
         assert [each.event for each in told] == ["resync", "message", "answer", "answer"]
         assert json.loads(told[0].data)["seq"] == 7
@@ -229,7 +230,7 @@ async def test_nothing_is_skipped_or_repeated_across_many_restarts(gateway: Fake
             client_of(url) as client,
             following(client, headers=place) as events,
         ):
-            with fail_after(30):
+            with fail_after(WITHIN_S):
                 async for event in events:
                     place = {"Last-Event-ID": event.id}
                     seen += [json.loads(event.data)["text"]] if event.event != "place" else []
@@ -246,7 +247,7 @@ async def test_a_follower_that_leaves_makes_room_for_another(gateway: FakeGatewa
             await anext(events)
             crowded = await client.get(EVENTS)
         statuses = []
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             while 200 not in statuses:
                 async with client.stream("GET", EVENTS) as response:
                     statuses.append(response.status_code)
@@ -257,7 +258,7 @@ async def test_a_follower_that_leaves_makes_room_for_another(gateway: FakeGatewa
 
 async def test_a_head_request_is_not_left_hanging(gateway: FakeGateway) -> None:
     async with serving(web_channel(gateway), gateway.accept) as url, client_of(url) as client:
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             response = await client.head(EVENTS)
 
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -302,7 +303,7 @@ async def test_a_follower_that_looks_at_everything_is_told_that_something_happen
         assert (await anext(hints)).event == "journal"
         gateway.say(hall, "one")
         gateway.say(ROUTE, "two")
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             while json.loads((await anext(hints)).data)["seq"] < 2:
                 continue
 
@@ -311,7 +312,7 @@ async def test_a_follower_that_looks_at_everything_does_not_hold_up_the_end(
     gateway: FakeGateway,
 ) -> None:
     limits = WebLimits(hint_s=0.0, goodbye_s=60)
-    with fail_after(30):
+    with fail_after(WITHIN_S):
         async with (
             AsyncExitStack() as visits,
             serving(web_channel(gateway, limits=limits), gateway.accept) as url,
@@ -335,7 +336,7 @@ async def following(
 
 async def texts(events: AsyncIterator[httpx2.ServerSentEvent], count: int) -> list[str]:
     found: list[str] = []
-    with fail_after(30):
+    with fail_after(WITHIN_S):
         while len(found) < count:
             event = await anext(events)
             if event.event != "place":

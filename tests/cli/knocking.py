@@ -1,5 +1,6 @@
 """A home in which strangers were given codes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from koboshi.clock import SystemClock
@@ -19,8 +20,10 @@ CHANNEL = ChannelName("telegram:main")
 BIDI = "\u202eeve\x1b[31m\nnobody"
 
 
-async def strangers_knock(home: Path, *people: str, text: str = "let me in") -> None:
-    codes = iter([nth_code(1), nth_code(2)])
+async def strangers_knock(
+    home: Path, *people: str, text: str = "let me in", given: Sequence[str] = ()
+) -> None:
+    codes = iter(given or [nth_code(1), nth_code(2)])
     store = await open_store(
         home,
         world=BootConfig(policy=Policy(), channels={CHANNEL: True}, is_allowed=lambda *_: False),

@@ -94,7 +94,7 @@ def forked(arguments: Sequence[str], env: Mapping[str, str]) -> Ended:
         return Ended(code, out.read_text(), err.read_text())
 
 
-def ended(command: Sequence[str], env: Mapping[str, str]) -> Ended:
+def ended(command: Sequence[str], env: Mapping[str, str], *, within_s: float = WITHIN_S) -> Ended:
     """A program of any kind, and the processor time that it took."""
     before = os.times()
     done = subprocess.run(
@@ -102,7 +102,7 @@ def ended(command: Sequence[str], env: Mapping[str, str]) -> Ended:
         env=env,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=WITHIN_S,
+        timeout=within_s,
         check=False,
     )
     after = os.times()

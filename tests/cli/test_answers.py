@@ -147,8 +147,8 @@ async def test_a_turn_that_is_answered_and_not_delivered(home: Home) -> None:
     assert lines[2].startswith("stands    answered, and the answer is on its way, since ")
     assert lines[3].endswith("(rule answered)")
     assert lines[-2:] == [
-        "  d1 part 1/2  «one»  owed; it is sent next",
-        "  d2 part 2/2  «two»  owed; it is sent next",
+        "  d1 part 1/2  «one»  it is sent next",
+        "  d2 part 2/2  «two»  it is sent next",
     ]
 
 
@@ -229,8 +229,8 @@ async def test_a_delivery_that_waits_for_the_one_before_it(home: Home) -> None:
 
     lines = await text(home, "d2")
 
-    assert lines[0].startswith("delivery d2 in session s1, part 2 of 2, owed since ")
-    assert lines[2] == "stands    owed; it is sent next"
+    assert lines[0].startswith("delivery d2 in session s1, part 2 of 2, stored at ")
+    assert lines[2] == "stands    it is sent next"
     assert lines[3] == "why       d1 goes first, and is not settled yet"
 
 
@@ -243,7 +243,7 @@ async def test_a_delivery_that_was_put_off(home: Home) -> None:
 
     lines = await text(home, "d1")
 
-    assert lines[2] == "stands    owed; 1 try so far: too many requests"
+    assert lines[2] == "stands    not sent yet, 1 try so far: too many requests"
     assert lines[-1].endswith("  d1 was put off: too many requests")
 
 
@@ -276,7 +276,7 @@ async def test_a_reply_to_a_command_belongs_to_no_turn(home: Home) -> None:
     said = await asked(home, "d1")
 
     assert said["turn"] is None
-    assert (await text(home, "d1"))[2] == "stands    owed; it is sent next"
+    assert (await text(home, "d1"))[2] == "stands    it is sent next"
 
 
 # ── names ───────────────────────────────────────────────────────────────────────────────────────

@@ -19,6 +19,7 @@ from koboshi.domain.transcript import Choice
 from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from tests.channels.fakes import TOKEN, WEB, FakeGateway, serving, until, web_channel
 from tests.channels.proxy import Wire, wire
+from tests.harness.polling import WITHIN_S
 
 ROUTE = Route(channel=WEB, chat="room")
 YES = Choice(choice_id="yes", label="Yes")
@@ -283,7 +284,7 @@ async def test_a_refused_message_is_reported_and_the_exit_code_tells(gateway: Fa
 async def test_a_wrong_token_is_said_clearly(gateway: FakeGateway) -> None:
     async with serving(web_channel(gateway), gateway.accept) as url:
         person = Person(url, token=lambda: "wrong")
-        with fail_after(30), person.keyboard:
+        with fail_after(WITHIN_S), person.keyboard:
             await person.talk()
 
     assert person.code == 78

@@ -15,6 +15,7 @@ from tests.harness.ports import free_port
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
+RED, GREEN = "\x1b\\[(?:\\d+;)*31[;m]\\S*", "\x1b\\[(?:\\d+;)*32[;m]\\S*"
 SLOW = " ".join(f"word{number}" for number in range(1, 41))
 
 
@@ -41,6 +42,10 @@ class Terminal:
     @property
     def screen(self) -> str:
         return self._run("capture-pane", "-p", "-S", "-200")
+
+    @property
+    def coloured(self) -> str:
+        return self._run("capture-pane", "-p", "-e")
 
     def shows(self, words: str, times: int = 1) -> None:
         until(
@@ -109,6 +114,13 @@ def test_a_tool_call_is_one_line_with_its_exit_code(one: Gateway, tmp_path: Path
         at.type("run ls /not-there")
         at.keys("Enter")
         at.shows(r"✗ terminal ls /not-there \(exit 2, [\d.]+ s\)")
+        at.type("run echo fine")
+        at.keys("Enter")
+        at.shows(r"✓ terminal echo fine \(ok, [\d.]+ s\)")
+        failed, fine = (line for line in at.coloured.splitlines() if re.search("[✓✗]", line))
+        assert re.search(rf"{RED}  ✗.*{RED}.* \(exit 2", failed), failed
+        assert re.search(rf"{GREEN}  ✓", fine), fine
+        assert not re.search(RED, fine), fine
 
 
 def test_an_answer_is_streamed_and_survives_a_kill_in_the_middle(tmp_path: Path) -> None:

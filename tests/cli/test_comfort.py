@@ -39,6 +39,9 @@ def test_top_shows_turns_and_rates_once(one: Gateway) -> None:
     assert told.code == 0, told.err
     for words in ("up ", "waiting for an answer", "last hour:", "t2", "web:main ann"):
         assert words in told.out
+    # What there is none of is not counted out.
+    assert "turns: 1 waiting for people" in told.out
+    assert "held back" not in told.out
 
 
 def test_install_can_only_say_what_it_would_do(one: Gateway, tmp_path: Path) -> None:

@@ -1,10 +1,15 @@
 """What ended the gateway, and the exit code that follows from it."""
 
+import fcntl
+import threading
 from pathlib import Path
 
 import pytest
 
+from koboshi.cli import shutdown
+from koboshi.cli.holders import LOCK_NAME
 from koboshi.cli.run import ending_of, has_bug, is_serviced
+from koboshi.config import Config
 from koboshi.domain.errors import ChannelUnusable, HomeHeld, StoreFailed, StoreRefused
 
 HOME = Path("/a/home")
@@ -61,3 +66,31 @@ def test_a_file_elsewhere_that_fails_is_a_bug() -> None:
 
 def test_without_a_variable_there_is_no_service_manager() -> None:
     assert not is_serviced({})
+
+
+def test_a_stop_is_over_when_the_home_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`koboshi stop` returned when the gateway answered no more; a restore right after it met a
+    home that was still held."""
+    looks, is_looking, events = iter(range(1_000_000)), threading.Event(), list[str]()
+
+    def no_answer(config: Config) -> None:
+        if next(looks) == 2:
+            is_looking.set()
+
+    def wait() -> None:
+        shutdown._wait(Config(home=tmp_path), "stop", 1)
+        events.append("it has stopped")
+
+    monkeypatch.setattr(shutdown, "_boot", no_answer)
+    monkeypatch.setattr(shutdown, "LOOK_SECONDS", 0.001)
+    with (tmp_path / LOCK_NAME).open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        is_looking.wait(10)
+        events.append("it gives its home back")
+    waiting.join()
+
+    assert events == ["it gives its home back", "it has stopped"]

@@ -14,6 +14,7 @@ from koboshi.domain.inbox import Words
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Inbound
 from koboshi.ports.store import Arrival
+from tests.cli.knocking import strangers_knock
 from tests.cli.process import Gateway, environment, gateway, koboshi, until
 
 
@@ -45,6 +46,16 @@ def happened(lines: list[str]) -> list[str]:
 # ── the five situations ─────────────────────────────────────────────────────────────────────────
 
 
+async def test_a_session_without_a_turn_is_not_unknown(home: Path) -> None:
+    """Red before: `sessions list` shows it, and `explain` said that there is no such thing."""
+    home.mkdir(mode=0o700)
+    await strangers_knock(home, "111")
+    told = koboshi("explain", "s1", home=home)
+
+    assert told.code == 1
+    assert "session s1 has had no turn yet" in told.err
+
+
 def test_a_turn_that_was_answered(one: Gateway) -> None:
     message = one.say("answered", "echo good morning")
     turn = f"t{one.wait_state(message, 'done')['turn']['turn_id']}"
@@ -59,7 +70,7 @@ def test_a_turn_that_was_answered(one: Gateway) -> None:
     assert happened(lines)[:3] == ["accepted", "work began (boot 1)", "the answer was stored"]
     assert happened(lines)[-1] == "done: nothing is left to deliver"
     assert any(line.startswith(f"  {message}  ") for line in lines)
-    assert lines[-1].endswith("«good morning»  delivered with 1 try")
+    assert lines[-1].endswith("«good morning»  delivered")
 
 
 def test_a_turn_that_waits_for_an_answer(one: Gateway) -> None:
@@ -161,7 +172,7 @@ def test_a_delivery_is_told_with_the_turn_it_belongs_to(one: Gateway) -> None:
 
     assert lines[0].startswith(f"delivery {delivery} in session s")
     assert lines[1] == "says      «delivered»"
-    assert lines[2] == "stands    delivered with 1 try"
+    assert lines[2] == "stands    delivered"
     assert f"belongs   to turn t{told['turn']['turn_id']}, «echo delivered»" in lines
     assert happened(lines) == [f"{delivery} was delivered"]
 

@@ -203,6 +203,6 @@ def test_a_whole_home_from_elsewhere_is_started_with_its_outbox_held(tmp_path: P
         assert outbox(home) == [("held", 0), ("delivered", 0), ("delivered", 0)]
         assert "1 held" in koboshi("status", home=home).out
         warnings = [each["warning"] for each in one.events("startup_warning")]
-        assert warnings == ["1 owed and held: `koboshi outbox release` sends it"] * 2
+        assert warnings == ["1 held: `koboshi outbox release` sends what is held"] * 2
         koboshi("outbox", "release", "d1", home=home)
         until(lambda: outbox(home)[0] == ("delivered", 1), "it is sent, and says what it may be")

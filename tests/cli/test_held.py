@@ -26,7 +26,7 @@ def test_held_until_released(tmp_path: Path) -> None:
         one.wait_state(one.say("ann", "echo another"), "done")
         assert outbox(home)[0] == ("held", 0)
         told = koboshi("status", home=home).out
-        assert "owed       1 delivery, 1 held: `koboshi outbox release`" in told
+        assert "to send    1 delivery, 1 held: `koboshi outbox release`" in told
         released = koboshi("outbox", "release", "d1", "--json", home=home)
         assert released.document["released"] == 1
         until(lambda: outbox(home)[0][0] == "delivered", "it is delivered", within_s=90)

@@ -222,7 +222,7 @@ def test_an_answer_that_cannot_be_used_is_told_why_and_asked_again(home: Path) -
         'the provider "nobody"',
         "that cannot be used: it must be",
         "'many' is not a valid integer",
-        '"@ann" is no id',
+        '"@ann" is not an id',
     ):
         assert why in seen, seen
 
@@ -297,7 +297,7 @@ async def test_the_model_is_asked_for_a_word(home: Path, is_good: bool) -> None:
         assert "a-secret-key" not in (home / "koboshi.toml").read_text()
     else:
         assert made.code == 1
-        assert "the model does not work, and nothing was written" in made.err
+        assert "the model does not work, so nothing was written" in made.err
         assert not home.exists()
 
 

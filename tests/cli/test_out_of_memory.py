@@ -1,4 +1,4 @@
-"""S171: the kernel kills for want of memory. What died is told apart from what ended."""
+"""S171: the kernel kills because memory ran out. What died is told apart from what ended."""
 
 import os
 import signal
@@ -96,7 +96,7 @@ def test_a_gateway_that_lacked_memory_says_so_at_its_next_start(
         with starting(tmp_path / "home", command=group.within(KOBOSHI)) as following:
             (report,) = until(lambda: following.events("boot_report"), "it reports")
 
-    how = "was killed, it seems for want of memory;" if is_greedy else "was killed;"
+    how = "was killed, probably because memory ran out;" if is_greedy else "was killed;"
     assert report["words"].startswith(f"Boot 1 {how}")
 
 

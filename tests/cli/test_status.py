@@ -47,6 +47,9 @@ KEYS = [
     "heard",
     "neighbours",
     "restart",
+    "server",
+    "nodes",
+    "agents",
     "home",
 ]
 WORKER_KEYS = [
@@ -63,6 +66,8 @@ WORKER_KEYS = [
     "restart_by",
     "found_dead",
     "report",
+    "node",
+    "home",
 ]
 TURN_KEYS = ["queued", "running", "waiting", "suspended", "answered"]
 
@@ -89,7 +94,7 @@ def test_status_of_a_running_gateway(home: Path) -> None:
         assert lines[2] == "before     nothing: this is the first boot"
         assert lines[3] == "turns      1 waiting for an answer"
         assert lines[4] == "waiting    0 messages"
-        assert lines[5] == "owed       0 deliveries"
+        assert lines[5] == "to send    0 deliveries"
 
 
 def test_status_for_programs_has_stable_keys(home: Path) -> None:

@@ -82,7 +82,7 @@ def test_what_is_open_and_owed_is_counted() -> None:
         "1 answered, and the answer is on its way"
     ) in lines
     assert "waiting    1 message" in lines
-    assert "owed       1 delivery" in lines
+    assert "to send    1 delivery" in lines
 
 
 def test_turns_are_counted_by_where_they_stand() -> None:

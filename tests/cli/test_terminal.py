@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from koboshi.cli.tables import tone_of
 from tests.cli.process import KOBOSHI, ended, environment, gateway, koboshi
 
 NASTY = "echo \x1b[31m[bold]red[/bold]"
@@ -69,6 +70,28 @@ def test_no_colour_means_none(home: Path) -> None:
 
     assert "\x1b[" in coloured
     assert "\x1b[3" not in plain
+
+
+@pytest.mark.parametrize(
+    "state, tone",
+    [
+        ("exited 0", "green"),
+        ("exited 2", "red"),
+        ("done", "green"),
+        ("failed", "red"),
+        ("being worked on", "cyan"),
+        ("waiting for an answer", "yellow"),
+        ("held back: the gateway keeps dying", "yellow"),
+        ("", ""),
+        ("of a plug-in", ""),
+    ],
+)
+def test_a_state_has_the_colour_of_how_well_it_is(state: str, tone: str) -> None:
+    assert tone_of(state) == tone
+
+
+def test_only_the_state_is_coloured(home: Path) -> None:
+    assert "\x1b[32mdone" in at_a_terminal("turns", "list", home=home)
 
 
 def test_a_backup_shows_how_far_it_is(home: Path, tmp_path: Path) -> None:

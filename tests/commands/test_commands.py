@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from koboshi.commands.parse import parse_command
+from koboshi.commands.parse import message_in, parse_command
 from koboshi.commands.run import REPLY_CHARS_MAX, respond
 from koboshi.domain.command import (
     Command,
@@ -553,3 +553,28 @@ def test_only_an_owner_sets_what_is_heard_in_a_group(word: str) -> None:
     set_to = response_to(f"/listen {word}", replace(room, role=Role.OWNER)).settings
     assert set_to is not None
     assert set_to.listen == (None if word == "default" else word)
+
+
+@pytest.mark.parametrize(
+    "said, asked",
+    [
+        ("/cron add send me the news each morning", "send me the news each morning"),
+        ("/cron add fresh every morning the news", "fresh every morning the news"),
+        ("/cron add every weekday at 7:00 the news", None),
+        ("/cron add every weekday the news", None),
+        ("/cron add tomorrow 25:00 the news", None),
+        ("/cron add in 2 hours tea", None),
+        ("/cron add command ls", None),
+        ("/cron add", None),
+        ("/cron", None),
+        ("/remind the tea", None),
+    ],
+)
+def test_a_schedule_in_words_of_ones_own_is_a_message_to_the_model(
+    said: str, asked: str | None
+) -> None:
+    """Issue 18: `/cron add` in plain words by the model, or exact."""
+    command = parse_command(said)
+    assert command is not None
+    expected = None if asked is None else (f"Make a schedule: {asked}", None)
+    assert message_in(command) == expected

@@ -238,7 +238,7 @@ def test_a_flood_of_problems_is_cut_and_says_so(machine: Machine) -> None:
     complaints = machine.complaints(f"[gateway]\n{names}", KOBOSHI__NONSENSE="1")
 
     assert len(complaints) == 101
-    assert complaints[-1] == "there are too many problems to show; put these right first"
+    assert complaints[-1] == "there are too many problems to show; fix these first"
 
 
 @pytest.mark.parametrize(
@@ -539,7 +539,7 @@ def test_a_missing_token_matters_only_when_the_channel_is_enabled(machine: Machi
 def test_a_token_has_one_source(machine: Machine) -> None:
     text = '[channels.web.main]\nenabled = false\ntoken_env = "A"\ntoken_file = "b"'
 
-    assert "has token_env and token_file; only one" in machine.complaints(text)[0]
+    assert "has token_env and token_file; use only one" in machine.complaints(text)[0]
 
 
 @pytest.mark.parametrize("name", ["telegram_main_token", "bot"])

@@ -117,7 +117,8 @@ def test_a_server_can_come_from_variables_alone(machine: Machine) -> None:
     "text, complaint",
     [
         ("[mcp.x]", "line 1: mcp.x needs a command to start, or a url to call"),
-        ('[mcp.x]\ncommand = "a"\nurl = "http://b"', "line 3: mcp.x has command and url; only one"),
+        ('[mcp.x]\ncommand = "a"\nurl = "http://b"',
+         "line 3: mcp.x has command and url; use only one"),
         ('[mcp.x]\ncomand = "a"', 'line 2: unknown key "mcp.x.comand"; '
          'did you mean "mcp.x.command"?'),
         ('[mpc.x]\ncommand = "a"', 'line 1: unknown key "mpc"; did you mean "mcp"?'),
@@ -140,7 +141,7 @@ def test_a_server_can_come_from_variables_alone(machine: Machine) -> None:
         ('[mcp.x]\ncommand = "a"\nenv_vars = ["NOT_SET"]', "line 3: mcp.x.env_vars: the "
          "environment variable NOT_SET is not set; set NOT_SET, or take it out of the list"),
         ('[mcp.x]\ncommand = "a"\nenv_vars = ["HOME"]\nenv = { HOME = "b" }',
-         "line 3: mcp.x has a variable in env and in env_vars; only one can rule"),
+         "line 3: mcp.x has a variable in env and in env_vars; use only one of them"),
         ('[mcp.x]\ncommand = "a"\nheaders = { A = "b" }',
          "line 3: mcp.x.headers is for servers with a url"),
         ('[mcp.x]\ncommand = "a"\ntoken_env = "HOME"',
@@ -152,7 +153,7 @@ def test_a_server_can_come_from_variables_alone(machine: Machine) -> None:
         ('[mcp.x]\nurl = "http://b"\nheaders = { Host = "c" }', "is a header of the protocol"),
         ('[mcp.x]\nurl = "http://b"\nheaders = { A = "b\\nC: d" }', "must have values in one line"),
         ('[mcp.x]\nurl = "http://b"\ntoken_env = "HOME"\nheaders = { authorization = "c" }',
-         "line 4: mcp.x has a token and a header Authorization; only one"),
+         "line 4: mcp.x has a token and a header Authorization; use only one"),
         ('[mcp.x]\nurl = "http://b"\ntoken_env = "NOT_SET"',
          "line 3: mcp.x.token_env: the environment variable NOT_SET is not set"),
         ('[mcp.x]\nurl = "http://b"\ntoken_env = "A"\ntoken_file = "b"', "only one of them"),

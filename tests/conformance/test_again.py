@@ -214,6 +214,44 @@ async def test_files_are_asked_again_with_their_words(
     assert (said.text, said.files) == (text, (PICTURE,))
 
 
+@pytest.mark.parametrize("is_delivered", [False, True])
+async def test_another_answer_is_asked_for_once_with_the_words_and_files(
+    home: Home, is_delivered: bool
+) -> None:
+    """A second press, and a kill behind the commit, change nothing."""
+    inbound = home.inbound("what is it?")
+    with_file = replace(inbound, words=replace(inbound.words, files=(PICTURE,)))
+    (message,) = await home.accept(Arrival(inbound=with_file))
+    claim = await home.claim()
+    await home.answer(claim, "a cat")
+    if is_delivered:
+        await home.deliver()
+    first = await home.store.inbox.retry(message.entry_id, wants_anew=True)
+    await home.reopen(crash=True)
+    second = await home.store.inbox.retry(message.entry_id, wants_anew=True)
+
+    assert first is not None
+    assert second is not None
+    assert (first.how, first.is_new, second.is_new) == (Again.ANEW, True, False)
+    assert first.entry_id == second.entry_id
+    steps = (await home.store.turns.load(await home.claim())).steps
+    (said,) = [step.body for step in steps if isinstance(step.body, Message)]
+    assert (said.text, said.files, said.sender) == ("what is it?", (PICTURE,), "ann")
+    assert len(await home.turns()) == 2
+
+
+async def test_another_answer_can_be_asked_for_again(home: Home) -> None:
+    message = await home.say("one")
+    for _ in range(3):
+        await home.answer(await home.claim())
+        retried = await home.store.inbox.retry(message.entry_id, wants_anew=True)
+        assert retried is not None
+        assert retried.is_new
+        assert retried.entry_id is not None
+        message = replace(message, entry_id=retried.entry_id)
+    assert await words_of(home) == ["one"]
+
+
 async def test_what_waits_runs_or_was_answered_is_refused(home: Home) -> None:
     begun = await home.say("one")
     assert await refused(home, begun) is Again.AT_WORK

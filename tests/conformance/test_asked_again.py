@@ -27,6 +27,12 @@ async def retry(home: Home, turn_id: TurnId) -> None:
 
 async def failed_after(home: Home, *calls: tuple[str, str, ResultStatus]) -> Claim:
     """A turn for which these calls ran before it failed."""
+    claim = await worked_on(home, *calls)
+    await home.store.turns.fail(claim, "it broke")
+    return claim
+
+
+async def worked_on(home: Home, *calls: tuple[str, str, ResultStatus]) -> Claim:
     claim = await home.work_on("post it", key="first")
     for tool, arguments, status in calls:
         (call_id,) = await home.propose(
@@ -36,7 +42,6 @@ async def failed_after(home: Home, *calls: tuple[str, str, ResultStatus]) -> Cla
         await home.store.turns.finish_call(
             claim, Result(call_id=call_id, status=status, text="fine")
         )
-    await home.store.turns.fail(claim, "it broke")
     return claim
 
 
@@ -124,3 +129,17 @@ async def test_the_note_is_short_and_nothing_in_it_speaks_for_us(home: Home, cou
     assert note.text.count(MARK) == 1
     assert len(note.text) < 2_500
     assert ("and more" in note.text) == (count > 1)
+
+
+async def test_another_answer_does_not_repeat_what_ran_for_the_first(home: Home) -> None:
+    """Issue 19: Retry on the page, of a message that was answered."""
+    claim = await worked_on(home, ("post", "{}", ResultStatus.OK))
+    await home.answer(claim, "posted")
+    entry = await home.store.views.entry_by_external_id("first")
+    assert entry is not None
+    await home.store.inbox.retry(entry.entry_id, wants_anew=True)
+
+    (note,) = await opening_of(home, await home.claim())
+    assert "post {} (ok)" in note.text
+    assert "was answered before, and wants another answer" in note.text
+    assert "do not repeat it" in note.text

@@ -58,7 +58,7 @@ async def pass_seconds(home: Home, burying: Burying, seconds: int) -> None:
     for _ in range(seconds):
         home.clock.move(SECOND_MS)
         await home.store.workers.beat(home.worker.worker_id)
-        burying.has_beaten(home.clock.now_ms())
+        burying.has_beaten()
         await burying.look()
 
 

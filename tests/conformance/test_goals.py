@@ -191,6 +191,25 @@ async def test_a_step_that_waits_is_dropped_when_its_goal_has_moved(home: Home) 
     assert dropped == [("goal-moved",)]
 
 
+@pytest.mark.parametrize("ends", ["answered", "failed"])
+async def test_what_was_under_way_when_the_goal_was_set_is_not_taken_for_its_first_step(
+    home: Home, ends: str
+) -> None:
+    """The answer to another question says nothing about the goal, and its error neither."""
+    clock = await a_clockwork(home)
+    working = await home.work_on("what is the time?")
+    await clock.wish(BeginGoal(text="tidy up"))
+    if ends == "answered":
+        await home.answer(working, "noon")
+    else:
+        await home.store.turns.fail(working, "no luck")
+    assert (await goal_of(home)).state is GoalState.ACTIVE
+    (claim,) = await home.claims()
+    await home.answer(claim, "tidied")
+    goal = await goal_of(home)
+    assert (goal.state, goal.judged_turn) == (GoalState.JUDGING, claim.turn_id)
+
+
 async def test_a_schedule_in_between_is_not_judged(home: Home) -> None:
     clock = await a_goal(home)
     await clock.answer_all()

@@ -4,7 +4,8 @@ from tests.harness.homes import WEB, Home
 
 
 async def note(home: Home) -> None:
-    await home.store.minutes.note(tokens={"m": 5}, memory_bytes=1_000, store_bytes=2_000)
+    tokens, costs = {"m": 5, "unpriced": 7}, {"m": 250}
+    await home.store.minutes.note(tokens=tokens, costs=costs, memory_bytes=1_000, store_bytes=2_000)
 
 
 async def test_messages_and_answer_times_are_counted_once_over_a_crash(home: Home) -> None:
@@ -21,7 +22,8 @@ async def test_messages_and_answer_times_are_counted_once_over_a_crash(home: Hom
     assert sum(each.messages for each in minutes) == 1
     assert [each.latency_p95_ms for each in minutes if each.latency_p95_ms] == [3_000]
     assert minutes[-1].memory_bytes == 1_000
-    assert minutes[-1].tokens == (("m", 5),)
+    assert minutes[-1].tokens == (("m", 5), ("unpriced", 7))
+    assert minutes[-1].costs == (("m", 250),)
     heard = {name for each in minutes for name, _ in each.heard}
     assert heard <= {WEB}
 

@@ -222,6 +222,21 @@ async def test_a_late_press_of_a_former_owner_is_in_vain(home: Home) -> None:
     assert NO_RULING["not-an-owner"] in await texts_to(home, "cat")
 
 
+async def test_a_turn_of_a_revoked_person_is_not_allowed_from_another_chat(home: Home) -> None:
+    """A yes would be told as one, and the turn would end without the call."""
+    claim, _, question = await gated(home, "bob")
+    await texts_to(home, "ann")
+    await home.store.people.revoke(FRONT, "bob")
+
+    await say(home, "", person="ann", chat="ann", question=question, choice="yes")
+    await say(home, "/approve", person="ann", chat="ann")
+
+    assert approved_by(home, claim) is None
+    assert await texts_to(home, "ann") == [NO_RULING["sender-not-allowed"]] * 2
+    ((state,),) = home.sql(f"SELECT state FROM turns WHERE turn_id = {claim.turn_id}")
+    assert state == "waiting", "it stays open until bob is let in again, or its time is over"
+
+
 async def test_words_of_a_member_stay_a_members_when_an_owner_asks_them_again(home: Home) -> None:
     await let_in(home, "bob", 1, Role.MEMBER)
     await say(home, "clean up", person="bob")

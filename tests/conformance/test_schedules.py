@@ -294,6 +294,24 @@ async def test_retries_are_made_while_the_model_cannot_be_reached_and_told_once(
     assert await clock.told() == []
 
 
+async def test_due_times_that_pass_while_a_retry_waits_are_told(home: Home) -> None:
+    """A retry is not made past the next due time, and takes no due time with it."""
+    clock = await a_clockwork(home)
+    schedule = await clock.make(an_order(EVERY, name="news"))
+    home.clock.move(HOUR_MS)
+    await clock.fire()
+    assert await clock.fail_all() == 1
+    assert (await clock.get(schedule)).due_ms == home.clock.now_ms() + 5 * MINUTE_MS
+    await clock.told()
+    await home.reopen(crash=True)
+    home.clock.move(3 * HOUR_MS)
+    assert await clock.fire() == ["due"]
+    fired, missed = ("fired", "due", 1), ("missed", "newer-due", 2)
+    assert await clock.verdicts(schedule) == [fired, missed, fired]
+    assert ", 2 times" in (await clock.told())[0]
+    assert (await clock.get(schedule)).due_ms == home.clock.now_ms() + HOUR_MS
+
+
 async def test_a_schedule_that_works_again_says_so_once(home: Home) -> None:
     clock = await a_clockwork(home)
     schedule = await clock.make(an_order(EVERY, "7200", name="news"))
@@ -368,6 +386,33 @@ async def test_a_clock_that_jumps_a_day_repeats_nothing_and_loses_nothing(
             assert len(await clock.turns()) == fired, "that time was run: not again"
             told = await clock.told()
             assert any("when my clock was ahead" in words for words in told)
+
+
+@pytest.mark.parametrize("kind, expression", [(EVERY, "3600"), (CRON, "0 * * * *")])
+async def test_due_times_behind_a_clock_that_was_ahead_are_told_once_and_all(
+    home: Home, kind: ScheduleKind, expression: str
+) -> None:
+    """The first due time of a downtime was decided before the clock went back; others were not."""
+    clock = await a_clockwork(home)
+    schedule = await clock.make(an_order(kind, expression))
+    for _ in range(5):
+        home.clock.move(HOUR_MS)
+        assert await clock.fire() == ["due"]
+        await clock.answer_all()
+    home.clock.wall_ms -= 3 * HOUR_MS
+    await home.store.workers.beat(home.worker.worker_id)
+    while await home.store.schedules.reckon(64):
+        pass
+    await clock.told()
+    home.clock.move(90 * MINUTE_MS)
+    assert await clock.fire() == ["already-run"]
+    await clock.told()
+    home.clock.move(4 * HOUR_MS + 30 * MINUTE_MS)
+    await home.reopen(crash=True)
+    assert await clock.fire() == ["due"]
+    due = ("fired", "due", 1)
+    assert await clock.verdicts(schedule) == [*[due] * 5, ("missed", "newer-due", 2), due]
+    assert ", 2 times" in (await clock.told())[0]
 
 
 async def test_a_machine_that_slept_finds_what_is_due_and_says_how_late_it_is(home: Home) -> None:

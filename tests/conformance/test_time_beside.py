@@ -4,28 +4,27 @@ from dataclasses import replace
 
 import pytest
 
-from koboshi.commands.run import respond
-from koboshi.domain.command import Command, CommandName
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.schedule import ScheduleEvent, ScheduleState
 from koboshi.domain.transcript import Reply
 from koboshi.domain.wish import BeginGoal, MakeSchedule, MoveSchedule, WishStatus
 from koboshi.ports.store import Arrival
 from tests.harness.homes import WEB, Home, OpenHome, a_world
-from tests.harness.timed import AT, DAY_MS, EVERY, HOUR_MS, Clockwork, a_clockwork, an_order
+from tests.harness.timed import (
+    AT,
+    CRON,
+    DAY_MS,
+    EVERY,
+    HOUR_MS,
+    Clockwork,
+    a_clockwork,
+    an_order,
+    types,
+)
 
 
 def members_world(*owners: str) -> BootConfig:
     return replace(a_world(), is_owner=lambda _channel, person: person in owners)
-
-
-async def types(home: Home, text: str, *, person: str = "ann") -> str:
-    """A person types a command; what they are told."""
-    name, _, argument = text.removeprefix("/").partition(" ")
-    command = Command(name=CommandName(name), said=text, argument=argument)
-    inbound = home.inbound(text, person=person)
-    await home.accept(Arrival(inbound=inbound, command=command), respond=respond)
-    return (await home.deliver())[-1].text
 
 
 async def test_a_member_has_at_most_twenty_schedules_of_their_own_and_no_command(
@@ -113,6 +112,30 @@ async def test_erasing_a_person_ends_and_empties_what_they_ordered(home: Home) -
         assert not [row for row in rows if "secret" in str(row)], table
 
 
+async def test_deleting_a_chat_leaves_no_schedule_and_no_goal_behind(home: Home) -> None:
+    clock = await a_clockwork(home)
+    schedule = await clock.make(an_order(name="a secret name", prompt="a secret prompt"))
+    await clock.make(an_order(place="fresh", name="a secret name"))
+    await clock.wish(BeginGoal(text="a secret goal"))
+    home.clock.move(HOUR_MS)
+    assert len(await clock.fire()) == 2
+    assert await home.store.chats.delete(WEB, "ann", "the operator") is not None
+    assert (await clock.get(schedule)).state is ScheduleState.REMOVED
+    assert [view.goal.state for view in await home.store.goals.views(limit=5)] == ["cleared"]
+    home.clock.move(DAY_MS)
+    assert await clock.fire() == []
+    assert await home.claims() == ()
+    for table, columns in (
+        ("schedules", "name || prompt || command"),
+        ("goals", "text || criteria || coalesce(reason, '')"),
+        ("inbox", "body"),
+        ("steps", "body"),
+        ("outbox", "text"),
+    ):
+        rows = home.sql(f"SELECT {columns} FROM {table}")
+        assert not [row for row in rows if "secret" in str(row)], table
+
+
 @pytest.mark.parametrize("kind", [AT, EVERY])
 async def test_a_schedule_of_a_command_carries_it_in_the_transcript(
     home: Home, kind: object
@@ -143,3 +166,66 @@ async def test_only_a_quiet_schedule_may_report_nothing(home: Home) -> None:
 
 def reply() -> Reply:
     return Reply(text="(nothing to report)")
+
+
+async def zoned(home: Home, zone: str) -> str:
+    """A person whose platform tells this zone asks for their own."""
+    inbound = replace(home.inbound("hello"), zone=zone)
+    await home.accept(Arrival(inbound=inbound))
+    return await types(home, "/cron zone")
+
+
+async def test_the_zone_of_the_platform_counts_until_the_person_tells_one(home: Home) -> None:
+    await a_clockwork(home)
+    assert "no time zone" in await zoned(home, "Mars/Olympus")
+    assert "Europe/Vienna" in await zoned(home, "Europe/Vienna")
+    assert "09:00 CET" in await types(home, "/remind tomorrow 9:00 the report")
+    assert "America/New_York" in await zoned(home, "America/New_York")
+    await types(home, "/cron zone Asia/Tokyo")
+    assert "Asia/Tokyo" in await zoned(home, "Europe/Vienna")
+
+
+async def test_a_zone_that_vanishes_keeps_no_schedule_from_its_time(home: Home) -> None:
+    clock = await a_clockwork(home)
+    lost = await clock.make(an_order(CRON))
+    other = await clock.make(an_order(CRON))
+    home.sql(f"UPDATE schedules SET zone = 'Gone/City' WHERE schedule_id = {lost.schedule_id}")
+    home.sql("INSERT INTO zones (channel, person, zone) VALUES ('web:main', 'ann', 'Gone/City')")
+    home.clock.move(HOUR_MS)
+    assert await clock.fire() == ["due", "due"]
+    assert (await clock.get(other)).due_ms is not None
+    assert "«my cron»" in await types(home, "/cron")
+
+
+async def test_what_a_turn_with_words_of_a_member_orders_is_the_members(
+    open_home: OpenHome,
+) -> None:
+    """In a group an owner may speak last: what the agent orders then has no more rights than the
+    turn had, and touches nothing of the owner's."""
+    home = await open_home(members_world("bob"))
+    clock = await a_clockwork(home)
+    theirs = await clock.make(an_order(name="the owner's"), person="bob")
+    claim = await home.work_on("schedule something")
+    home.sql(f"UPDATE turns SET person = 'bob' WHERE turn_id = {claim.turn_id}")
+    wish, place = home.store.schedules.wish, clock.session_id
+    made = await wish(place, "", MakeSchedule(order=an_order()), "call:x", turn_id=claim.turn_id)
+    assert made.schedule is not None
+    assert made.schedule.person == "ann"
+    remove = MoveSchedule(schedule_id=theirs.schedule_id, event=ScheduleEvent.REMOVED)
+    touched = await wish(place, "", remove, "call:y", turn_id=claim.turn_id)
+    assert touched.status is WishStatus.REFUSED
+
+
+async def test_in_a_group_a_member_adds_nothing_to_the_goal_of_another(
+    open_home: OpenHome,
+) -> None:
+    """Its steps have the rights of the person who set it. All can pause it."""
+    home = await open_home(members_world("bob"))
+    await a_clockwork(home)
+    await types(home, "/goal tidy up", person="bob")
+    assert "is not yours" in await types(home, "/goal add run my program", person="ann")
+    assert "is not yours" in await types(home, "/goal done", person="ann")
+    assert "Paused" in await types(home, "/goal pause", person="ann")
+    assert "is not yours" in await types(home, "/goal resume", person="ann")
+    assert "I go on" in await types(home, "/goal resume", person="bob")
+    assert "Added" in await types(home, "/goal add nothing is left", person="bob")

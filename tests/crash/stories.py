@@ -4,18 +4,28 @@ posts until it is acknowledged, and waits until it is told."""
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from tests.harness.client import Event
 from tests.harness.holds import tool
 from tests.harness.lives import KILLED_BY_HAND, Lives
 from tests.harness.polling import until
+from tests.harness.rows import read_rows
 
 Telling: TypeAlias = Callable[[Lives, str], Coroutine[Any, Any, None]]
 
 CHAT = "room"
 LONG = "\n\n".join(f"paragraph {number} " + "word " * 150 for number in range(60))
 """More than two parts on the web."""
+
+
+DEAD_FIRST = {
+    "KOBOSHI__MODEL__CHAIN": '["dead", "scripted"]',
+    "KOBOSHI__MODELS__DEAD__MODEL": "ollama:none",
+    "KOBOSHI__MODELS__DEAD__BASE_URL": "http://127.0.0.1:9/v1",
+}
+"""A chain whose first model is out of reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,15 +310,16 @@ async def reminder(life: Lives, chat: str) -> None:
     """A reminder is told once, whenever the gateway dies; a schedule that the agent made is run by
     hand."""
     person = life.person(chat)
-    await person.say("/remind in 1 second echo tea is ready", "1")
-    await until(lambda: "tea is ready" in person.answered(), "the reminder is told")
+    await person.say("/remind in 1 second the tea is ready", "1")
+    await person.hears("Reminder: the tea is ready")
     order = {"action": "create", "name": "news", "when": "every 2 hours", "prompt": "echo the news"}
     made: dict[str, object] = {"calls": [{"tool": "schedule", "arguments": order}]}
     await person.say(script(made, {"text": "it is made"}), "2")
     await person.hears("it is made")
     await person.say("/cron run c2", "3")
     await until(lambda: "the news" in person.answered(), "it is run by hand")
-    assert sorted(person.answered()) == ["it is made", "tea is ready", "the news"]
+    assert sorted(person.answered()) == ["it is made", "the news"]
+    assert person.heard().count("Reminder: the tea is ready") == 1
 
 
 async def standing_goal(life: Lives, chat: str) -> None:
@@ -319,7 +330,66 @@ async def standing_goal(life: Lives, chat: str) -> None:
     assert person.answered() == ["all is DONE"]
 
 
+async def family(life: Lives, chat: str) -> None:
+    """Two sub-agents are asked for, one of which asks for another. Each is heard of once."""
+    person = life.person(chat)
+    deeper = script(delegates("echo the deepest word"), {"text": "it is asked"})
+    await person.say(script(delegates("echo one word", deeper), {"text": "both are asked"}), "1")
+    await until(lambda: all(each.endswith("answered") for each in ends(life)), "all are heard of")
+    await until(lambda: len(ends(life)) == 3, "there are three")
+    assert "one word" not in person.answered(), "no person is told what a sub-agent answers"
+
+
+def delegates(*tasks: str) -> dict[str, object]:
+    return {"calls": [{"tool": "delegate", "arguments": {"task": each}} for each in tasks]}
+
+
+def ends(life: Lives) -> list[str]:
+    """The sub-agents that were made, and how each was heard of, once."""
+    rows = read_rows(life.gateway.home)
+    told = {row["external_id"]: row["state"] for row in rows.of("inbox", kind="child")}
+    return [
+        f"{row['child_id']} {row['how'] if told.get(str(row['child_id'])) == 'attached' else ''}"
+        for row in rows.of("children")
+    ]
+
+
+async def remembered(life: Lives, chat: str) -> None:
+    """Notes are made once, shown in the next turn, and edited by hand between two turns."""
+    person = life.person(chat)
+    first = note("add", content="likes tea", target="user"), note("add", content="has a cat")
+    await person.say(script({"calls": [*first]}, {"text": "noted"}), "1")
+    await person.hears("noted")
+    folder = life.gateway.home / "memory"
+    notes = await until(lambda: next(folder.glob("*/MEMORY.md"), None), "the file is written")
+    await until(lambda: "has a cat" in content_of(notes), "it shows the note")
+    edited = notes.read_text(encoding="utf-8").replace("has a cat", "has two cats")
+    notes.write_text(edited, encoding="utf-8")
+    changed = note("replace", old_text="two cats", content="has three cats")
+    await person.say(script({"calls": [changed]}, {"text": "changed"}), "2")
+    await person.hears("changed")
+    await until(lambda: "three cats" in content_of(notes), "it is written anew")
+    await person.say("/memory", "3")
+    await until(lambda: "has three cats" in str(person.heard()), "it is listed")
+    assert str(person.heard()).count("likes tea") == 1
+
+
+def content_of(notes: Path) -> str:
+    """Empty while the file is being replaced: for a moment there is none at its name."""
+    try:
+        return notes.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+
+
+def note(action: str, **arguments: str) -> dict[str, object]:
+    """A call of the memory."""
+    return {"tool": "memory", "arguments": {"action": action, **arguments}}
+
+
 STORIES = {
+    "family": Story(family, is_repeatable=False),
+    "remembered": Story(remembered, is_repeatable=False),
     "reminder": Story(reminder, is_repeatable=False),
     "standing-goal": Story(standing_goal, is_repeatable=False),
     "echo": Story(echo),
@@ -332,6 +402,8 @@ STORIES = {
     "empty-once": Story(empty_once),
     "refused": Story(refused),
     "busy-model": Story(busy_model, is_repeatable=False),
+    "chain": Story(echo, env=DEAD_FIRST),
+    "budget": Story(two_tools, env={"KOBOSHI__BUDGET__DAY": "100"}),
     "patience": Story(patience, is_repeatable=False),
     "long-talk": Story(long_talk, env={"KOBOSHI__LIMITS__CONTEXT_TOKENS_MAX": "13000"}),
     "long-wait": Story(long_wait, env={"KOBOSHI__GATEWAY__PROGRESS_SECONDS": "0.4"}),

@@ -1,11 +1,15 @@
 """Discord with the real gateway and real kills: nothing lost, nothing twice, in its thread."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
+from anyio import to_thread
 
+from tests.cli.process import koboshi
 from tests.fakes.discord.state import JSON
 from tests.harness.discord import a_discord_bot
+from tests.harness.http import connection
 from tests.harness.invariants import check_rows
 from tests.harness.polling import until
 from tests.harness.telegram_words import LABEL, LONG, script
@@ -241,3 +245,34 @@ async def test_killed_while_it_catches_up(home: Path, point: str) -> None:
         await bot.comes_to_rest(entries=6)
 
         assert [len(bot.world.copies(f"word{number}.")) for number in range(6)] == [1] * 6
+
+
+async def test_that_channels_are_behind_is_shown_everywhere(home: Path) -> None:
+    """On `/readyz`, in the metrics, and by `koboshi status`; and it is over when they are read."""
+    async with a_discord_bot(home) as bot:
+        place = bot.world.text_channel(bot.world.guild())
+        bot.start()
+        await bot.is_whole()
+        bot.gateway.kill()
+        await bot.outlast_session()
+        bot.say("echo missed", place)
+        slow = bot.fake.faults.add("hang", "getMessages", count=None)
+        bot.start()
+        await until(lambda: slow.hits, "the history is asked for")
+        address = await bot.gateway.wait_listening()
+        behind = 'koboshi_adapter_chats_behind{account="main",platform="discord"}'
+        async with connection(address, bot.gateway.token) as http:
+            checks = (await http.get("/readyz")).json()["checks"]
+            (said,) = [each for each in checks if each["name"] == "discord:main"]
+            assert "behind, catching up" in str(said)
+            told = (await http.get("/metrics")).text
+            assert behind in told
+            assert f"{behind} 0" not in told
+            heard = 'koboshi_adapter_heard_age_seconds{account="main",platform="discord"}'
+            assert heard in told
+            status = await to_thread.run_sync(partial(koboshi, "status", home=home))
+            assert "behind, catching up" in status.out
+            slow.lift()
+            await bot.hears("missed", place)
+            await bot.is_whole()
+            assert f"{behind} 0" in (await http.get("/metrics")).text

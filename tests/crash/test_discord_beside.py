@@ -1,6 +1,6 @@
 """Discord in trouble or in a flood, and another channel of the same gateway beside it.
 
-How much slower the other one gets is measured by `make bench`, where nothing else runs.
+How much slower the other one gets is measured by `test_flooded.py`.
 """
 
 from collections.abc import AsyncIterator

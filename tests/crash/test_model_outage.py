@@ -82,6 +82,22 @@ async def test_an_outage_is_explained_and_can_be_stopped(home: Path) -> None:
     assert rows.one("turns")["event"] == "cut"
 
 
+async def test_a_reminder_is_told_at_its_time_while_the_provider_is_down(home: Path) -> None:
+    """Issue 18: it is plain text. Neither the model nor the turn that waits for it is asked."""
+    async with modelled(home, OPENAI) as it:
+        it.server.answers += [down(it, 300)]
+        await it.person.say("are you there?", "1")
+        await it.person.hears(TOLD)
+        await it.person.say("/remind in 1 second the tea is ready", "2")
+        await it.person.hears("Reminder: the tea is ready")
+        await it.person.say("/stop", "3")
+        rows = await checked(it.life)
+
+    assert len(it.server.requests) == 1
+    assert len(rows.of("outbox", text="Reminder: the tea is ready")) == 1
+    assert len(rows.turns) == 1
+
+
 def _postponed(it: Modelled, times: int = 1) -> bool:
     """Whether the turn was set down so often, as far as the person's program was told."""
     return [event.fields.get("event") for event in it.person.events].count("postponed") >= times

@@ -111,7 +111,7 @@ async def test_a_server_that_npx_started_dies_with_a_gateway_that_is_killed(home
         assert len(alive) >= 3, names
         gateway.kill()
 
-        await until(lambda: not any(is_alive(pid) for pid in alive), "all are gone", within_s=20)
+        await until(lambda: not any(is_alive(pid) for pid in alive), "all are gone")
     finally:
         gateway.bury()
 

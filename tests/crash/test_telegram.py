@@ -27,6 +27,30 @@ async def test_what_is_written_while_it_is_down_is_answered_after_the_start(home
         assert not bot.fake.history.asked_to_drop()
 
 
+async def test_fifty_chats_and_five_in_one_are_answered_once_after_an_absence(home: Path) -> None:
+    """What is written in one chat before a start joins one turn; no word is answered twice."""
+    async with a_bot(home, allow='["*"]') as bot:
+        bot.start()
+        bot.say("echo hello")
+        await bot.hears("hello")
+        bot.gateway.kill()
+        people = [bot.world.user(f"Person{number}") for number in range(50)]
+        chats = [bot.world.private_chat(person) for person in people]
+        for number, (person, chat) in enumerate(zip(people, chats, strict=True)):
+            bot.world.say(chat, person, f"echo chat{number}.")
+        for number in range(5):
+            bot.world.say(chats[7], people[7], f"echo mine{number}.")
+        bot.start()
+        for number, chat in enumerate(chats):
+            await bot.hears(f"chat{number}.", chat)
+        await bot.comes_to_rest()
+
+        words = [f"chat{number}." for number in range(50)] + [f"mine{n}." for n in range(5)]
+        said = "".join(text for chat in chats for text in bot.said(chat))
+        assert [said.count(word) for word in words] == [1] * 55
+        assert LABEL not in said
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_killed_around_the_commit_that_holds_an_update(home: Path, moment: str) -> None:
     """S1, S97: the platform is told to forget it only by the next question."""

@@ -137,6 +137,27 @@ async def test_questions_chats_and_boots_are_told(home: Home) -> None:
     assert (await asked(board, "journal", open=1))[1]["lines"][0]["subject"] == "worker"
 
 
+async def test_a_program_with_the_token_gives_no_person_access(home: Home) -> None:
+    """Only an owner does, at a browser that the operator let in, or in a terminal."""
+    board = dashboard(home)
+    whole = {"code": "ABCD2345", "role": "owner", "channel": "telegram:main", "person": "1"}
+    transport = httpx2.ASGITransport(app=Starlette(routes=board.routes()))
+    bearer = {"Authorization": "Bearer some"}
+    for word in ("approve", "deny", "role", "revoke"):
+        async with httpx2.AsyncClient(transport=transport, base_url="http://page") as client:
+            told = await client.post(f"{BASE}/people/{word}", params=whole, headers=bearer)
+        assert (told.status_code, told.json()["error"]["type"]) == (403, "owner-needed"), word
+        # A code that no person has; nothing changes for a person who was never let in.
+        browser, _ = await asked(board, f"people/{word}", "POST", **whole)
+        assert browser == (404 if word in ("approve", "deny") else 200), word
+
+    status, refused = await asked(board, "people/role", "POST", **whole | {"role": "king"})
+    assert (status, refused["error"]["message"]) == (
+        409,
+        '"king" is not a role; use member or owner',
+    )
+
+
 async def test_killing_is_offered_only_where_a_person_starts_it_again(home: Home) -> None:
     killed: list[bool] = []
     alone, supervised = dashboard(home), dashboard(home, kill=lambda: killed.append(True))

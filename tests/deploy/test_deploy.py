@@ -150,7 +150,9 @@ def test_it_runs_as_no_one_special() -> None:
 # ── what is in the image ────────────────────────────────────────────────────────────────────────
 
 
-INSTALLED = ("runtime", "anthropic", "discord", "google", "mcp", "postgres", "slack")
+INSTALLED = tuple(
+    "runtime anthropic discord google matrix-e2e mcp media postgres slack web".split()
+)
 """What the image can be built with."""
 
 

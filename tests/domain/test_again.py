@@ -91,6 +91,18 @@ def test_what_cannot_be_asked_as_it_was_said(given: EntryFacts, expected: Again)
     assert again_of(given) is expected
 
 
+@pytest.mark.parametrize("row", ROWS, ids="-".join)
+def test_another_answer_is_asked_for_only_where_there_is_one(row: list[str]) -> None:
+    *cells, expected = row
+    wanted = Again.ANEW if expected == "answered" else Again(expected)
+    given = replace(facts(*cells), wants_anew=True)
+
+    assert again_of(given) is wanted
+    if wanted is Again.ANEW:
+        assert again_of(replace(given, text="")) is Again.REPORT
+        assert again_of(replace(given, text="", has_files=True)) is Again.ANEW
+
+
 def test_every_refusal_has_words() -> None:
     assert set(WHY_NOT) == set(Again) - ASKED
     assert len(set(WHY_NOT.values())) == len(WHY_NOT)

@@ -59,6 +59,7 @@ def test_a_card_says_what_who_why_and_how_long() -> None:
     assert found.choices == YES_NO
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_the_literal_stands_whole_at_its_place(literal: str) -> None:
     """Issue 15, V1, V2."""

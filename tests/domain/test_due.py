@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from koboshi.domain.due import (
-    COUNTED_MAX,
     NotATime,
     check_expression,
     first_after,
@@ -109,18 +108,40 @@ def test_what_passed_is_what_counting_one_by_one_finds(expression: str, away: in
         counted, at = counted + 1, following
     found = passed(CRON, expression, VIENNA, due, now)
     assert found.newest_ms == at
-    assert found.others == min(counted, COUNTED_MAX)
+    assert found.others == counted
 
 
-def test_of_very_many_passed_times_the_newest_is_found_and_the_count_is_bounded() -> None:
+@pytest.mark.parametrize("zone, day, expression, when", [*BACK, *FORWARD])
+@pytest.mark.parametrize("often", ["", "*/7 * * * *", "* 1-3 * * *", "5 */2 * * *"])
+def test_what_passed_over_a_night_in_which_clocks_change_is_counted_one_by_one(
+    zone: ZoneInfo, day: str, expression: str, when: str, often: str
+) -> None:
+    noon = ms(f"{day}T12:00", zone)
+    due = first_after(CRON, often or expression, zone, noon - 3 * DAY_MS)
+    assert due is not None
+    times = [due]
+    while times[-1] < noon + 2 * DAY_MS:
+        following = first_after(CRON, often or expression, zone, times[-1])
+        assert following is not None
+        times.append(following)
+    for now in range(noon - DAY_MS, noon + DAY_MS, 187 * 60_000 + 1):
+        until = [each for each in times if each <= now]
+        found = passed(CRON, often or expression, zone, due, now)
+        assert (found.newest_ms, found.others) == (until[-1], len(until) - 1)
+
+
+def test_very_many_passed_times_are_all_counted_and_the_newest_is_found() -> None:
     due = ms("2020-01-01T00:00", VIENNA)
     now = ms("2026-11-18T05:00", VIENNA) + 30_000
     found = passed(CRON, "* * * * *", VIENNA, due, now)
-    assert (found.newest_ms, found.others) == (now - 30_000, COUNTED_MAX)
+    assert (found.newest_ms, found.others) == (now - 30_000, (now - due) // 60_000)
     often = passed(EVERY, "1", UTC, due, now)
-    assert (often.newest_ms, often.others) == (now, COUNTED_MAX)
+    assert (often.newest_ms, often.others) == (now, (now - due) // 1_000)
     dense_then_rare = passed(CRON, "* 7 1 * *", VIENNA, due, now)
     assert local(dense_then_rare.newest_ms, VIENNA) == "01 07:59 +0100"
+    assert dense_then_rare.others == (6 * 12 + 11) * 60
+    leap_days = passed(CRON, "0 7 29 2 *", VIENNA, ms("2020-02-29T07:00", VIENNA), now)
+    assert (leap_days.newest_ms, leap_days.others) == (ms("2024-02-29T07:00", VIENNA), 1)
 
 
 def test_a_period_is_the_way_to_the_next_due_time() -> None:

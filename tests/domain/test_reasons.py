@@ -110,12 +110,12 @@ def test_words_that_are_held_are_told_with_both_ways_out(state: str, event: str)
 @pytest.mark.parametrize(
     "part,words,has_remedy",
     [
-        (owed("owed"), "owed; it is sent next", False),
-        (owed("owed", is_running=False), "owed; no gateway runs to send it", True),
-        (owed("owed", attempts=1, reason="busy"), "owed; 1 try so far: busy", True),
+        (owed("owed"), "it is sent next", False),
+        (owed("owed", is_running=False), "not sent yet: no gateway is running", True),
+        (owed("owed", attempts=1, reason="busy"), "not sent yet, 1 try so far: busy", True),
         (owed("sending"), "being sent now", False),
         (owed("held", reason="it may"), "held until the operator decides: it may", True),
-        (owed("delivered", attempts=1), "delivered with 1 try", False),
+        (owed("delivered", attempts=1), "delivered", False),
         (owed("rejected", reason="blocked"), "refused by the platform: blocked", True),
         (owed("abandoned", reason="too old"), "given up: too old", True),
     ],

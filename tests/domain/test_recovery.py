@@ -36,11 +36,13 @@ RULES_ABOUT_HISTORY = frozenset(
 """Rules 6 to 12 of the design."""
 
 
+@pytest.mark.slow
 def test_facts_are_refused_exactly_when_they_exclude_each_other() -> None:
     for facts in facts_that_may_exclude_each_other():
         assert (contradiction_in(facts) is not None) == is_impossible(facts), facts
 
 
+@pytest.mark.slow
 def test_a_verdict_over_facts_that_exclude_each_other_is_refused() -> None:
     for facts in filter(is_impossible, facts_that_may_exclude_each_other()):
         with pytest.raises(ContradictoryFacts):
@@ -52,6 +54,7 @@ def test_a_refusal_says_in_words_what_is_wrong() -> None:
         decide(replace(FRESH, state=TurnState.DONE), POLICY)
 
 
+@pytest.mark.slow
 def test_every_consistent_combination_of_facts_has_the_verdict_of_the_design() -> None:
     """The first rule of the table that holds speaks, and some rule always does."""
     for case in cases():
@@ -59,6 +62,7 @@ def test_every_consistent_combination_of_facts_has_the_verdict_of_the_design() -
         assert (verdict.rule, verdict.kind) == expected(case.facts, case.policy), case
 
 
+@pytest.mark.slow
 def test_the_kind_of_interruption_changes_no_verdict() -> None:
     """S37: what matters is what the turn is, not how the gateway went down."""
     for facts in few_facts():
@@ -84,7 +88,7 @@ def test_every_kind_of_verdict_is_reached() -> None:
 def test_the_rules_stand_in_the_order_of_the_design() -> None:
     assert [rule.label for rule in RULES] == (
         "answered not-allowed-behind replied question-open person-not-allowed channel-unknown "
-        "exhausted worn-out "
+        "agent-attached host-away exhausted worn-out "
         "policy-moved-on policy-behind policy-off policy-ask stale-moved-on stale "
         "stale-unattended outcome-unknown breaker-moved-on boot-breaker fresh"
     ).split()
@@ -200,6 +204,7 @@ def test_nothing_resumes_by_itself_where_recovery_is_off() -> None:
     assert all(
         facts.is_willed
         or facts.is_postponed
+        or facts.is_attached  # its agent goes on by itself
         or not facts.is_claimed_before
         or facts.state is TurnState.WAITING
         for facts in resumed

@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from koboshi.domain.due import NotATime
+from koboshi.domain.due import NotATime, first_after
 from koboshi.domain.schedule import ScheduleKind
 from koboshi.domain.when import read_when
 
@@ -64,3 +64,19 @@ def test_a_time_is_read_or_refused_with_words(
         return
     found = read_when(text, NOW_MS, VIENNA)
     assert (found.kind, found.expression, found.rest) == (kind, expression, rest)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Australia/Lord_Howe", "America/New_York"])
+@pytest.mark.parametrize("day", ["0001-01-01", "1969-07-20", "9998-12-31", "9999-12-31"])
+def test_the_ends_of_the_calendar_are_refused_in_words_and_break_nothing(
+    day: str, zone: str
+) -> None:
+    """A command that broke its transaction would come again with every update of a platform."""
+    for hour in ("00:00", "23:59"):
+        text = f"{day} {hour} tea"
+        if day.startswith("9998"):
+            when = read_when(text, NOW_MS, ZoneInfo(zone))
+            assert first_after(when.kind, when.expression, ZoneInfo(zone), NOW_MS) is not None
+        else:
+            with pytest.raises(NotATime, match="too far away"):
+                read_when(text, NOW_MS, ZoneInfo(zone))

@@ -169,6 +169,11 @@ class FakeProcesses:
     is_fenced: bool = False
     asked: dict[ProcessId, tuple[WatcherSpec, ...]] = field(default_factory=dict)
     last_words: dict[ProcessId, str] = field(default_factory=dict)
+    home: str = ""
+
+    async def look_elsewhere(self, *, told_ms: int, lost_ms: int) -> int:
+        """There is no other home."""
+        return 0
 
     async def begin(
         self,
@@ -181,7 +186,9 @@ class FakeProcesses:
         watchers: Sequence[WatcherSpec] = (),
         background_max: int | None = None,
         boundary: Boundary = Boundary.NONE,
+        agent: str = "",
     ) -> Process:
+        assert not agent, "commands are no agents"
         if self.is_fenced:
             raise Fenced(f"the claim on turn {claim.turn_id} is no longer valid")
         present = await self.find(claim.turn_id, call_id)

@@ -46,7 +46,7 @@ asyncio.run(main())
 
 
 def test_a_store_that_gets_too_few_is_no_wrong_set_up(tmp_path: Path) -> None:
-    """S15: whichever of its files cannot be opened for want of a descriptor, that passes: exit 74
+    """S15: whichever of its files cannot be opened for lack of a descriptor, that passes: exit 74
     and not 78, which no one would start again."""
     said = subprocess.run(
         [sys.executable, "-c", OPEN_WITH_FEW, str(tmp_path / "home")],

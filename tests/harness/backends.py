@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 
 import apsw
 
+from koboshi.domain.child import ChildLimits
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.people import CODE_CHARS, PairingLimits
 from koboshi.domain.recovery import BootConfig
@@ -36,6 +37,7 @@ class Limits:
     notify: Notify = Notify.ALL
     reports: ReportLimits = ReportLimits()  # noqa: RUF009  (frozen)
     pairing: PairingLimits = field(default_factory=PairingLimits)
+    children: ChildLimits = ChildLimits()  # noqa: RUF009  (frozen)
 
 
 class Backend(Protocol):
@@ -75,6 +77,7 @@ def options_of(base: StoreOptions, limits: Limits, new_code: Callable[[], str]) 
         notify=limits.notify,
         report_limits=limits.reports,
         pairing=limits.pairing,
+        child_limits=limits.children,
         new_code=new_code,
     )
 

@@ -13,18 +13,22 @@ from koboshi.control.context import ControlContext
 from koboshi.control.handle import answer
 from koboshi.control.socket import ControlSocket
 from koboshi.domain.action import TurnLimits
+from koboshi.domain.files import PICTURES
 from koboshi.domain.ids import ProcessId, WorkerId
+from koboshi.domain.memory import MEMORY_FOLDER, MemoryLimits
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.slots import SlotLimits
 from koboshi.domain.watch import ReportLimits
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import Model
-from koboshi.ports.runners import Runners
+from koboshi.ports.parsers import ParserKind
+from koboshi.ports.runners import UNCONFINED, Runners
 from koboshi.ports.store import Store
 from koboshi.ports.tool import Tools
 from koboshi.ports.wakeups import Wakeups
 from koboshi.processes.ends import ProcessEnds
+from koboshi.processes.parsers.locked import LockedParsers, ParserStart
 from koboshi.processes.runners import LocalRunners
 from koboshi.processes.supervise import ProcessRetention, Supervise
 from koboshi.processes.watch import WatchLogs
@@ -39,14 +43,20 @@ from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.goals import GoalLoop
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
+from koboshi.runtime.memory_files import MemoryFiles
 from koboshi.runtime.model_caller import ModelCaller
+from koboshi.runtime.model_chain import FirstWell, ModelChain
+from koboshi.runtime.picture_shelf import PictureShelf
 from koboshi.runtime.progress import Progress
+from koboshi.runtime.readings import Readings
+from koboshi.runtime.recollection import Recollection
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.schedules import ScheduleLoop
 from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.slots import CommandSlots, Slots
 from koboshi.runtime.turn import TurnRunner
 from koboshi.tools.patterns import matcher
+from koboshi.tools.skills import SkillFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +87,10 @@ class Bounds:
         )
 
 
+def _no_parser(_kind: ParserKind) -> ParserStart:
+    return ParserStart(confinement=UNCONFINED, blocked="this test has no parsers")
+
+
 def compose(
     home: Path,
     *,
@@ -85,7 +99,7 @@ def compose(
     clock: Clock,
     wakeups: Wakeups,
     channels: Sequence[Channel],
-    model: Model,
+    model: Model | ModelChain,
     tools: Tools,
     bounds: Bounds,
     runners: Runners | None = None,
@@ -124,10 +138,27 @@ def compose(
     runner = TurnRunner(
         store=store,
         attachments=Attachments(store=store, channels=by_name, workdir=home, seconds=10),
+        readings=Readings(
+            store=store,
+            parsers=LockedParsers(prepare=_no_parser),
+            dictation=None,
+            shelf=PictureShelf(folder=home / PICTURES),
+            workdir=home,
+            sees_pictures=False,
+        ),
+        recollection=Recollection(
+            memories=store.memory,
+            files=MemoryFiles(memories=store.memory, folder=home / MEMORY_FOLDER),
+            limits=MemoryLimits(),
+            workdir=home,
+            skills=SkillFolder(folder=home / "skills"),
+            may_use_skills=lambda standing: standing.role.is_owner,
+        ),
         asking=ModelCaller(
+            shelf=PictureShelf(folder=home / PICTURES),
             drafts=Drafts(channels=by_name),
             store=store,
-            model=model,
+            chain=model if isinstance(model, ModelChain) else ModelChain.of_one(store, model),
             clock=clock,
             system="",
             context=bounds.context,
@@ -167,9 +198,10 @@ def compose(
             drain=drain,
         ),
         schedules=ScheduleLoop(store=store, wakeups=wakeups, drain=drain, poll_seconds=5),
+        agents=None,
         goals=GoalLoop(
             store=store,
-            model=model,
+            model=FirstWell(chain=model) if isinstance(model, ModelChain) else model,
             wakeups=wakeups,
             worker_id=worker_id,
             drain=drain,

@@ -29,6 +29,9 @@ class RecordingWakeups:
     def hint(self, topic: str) -> None:
         self.hints.append(topic)
 
+    def hint_all(self) -> None:
+        self.hints.append("*")
+
     def count(self, topic: str) -> int:
         return self.hints.count(topic)
 

@@ -2,8 +2,12 @@
 the kernel's schema, with a statement that would write what it makes impossible."""
 
 from koboshi.domain.transcript import Effect, Need
+from tests.harness.agent_constraints import REFUSED_BY_AGENTS
 from tests.harness.homes import Home, a_call
-from tests.harness.timed_constraints import REFUSED_BY_TIME
+from tests.harness.memory_constraints import REFUSED_BY_MEMORY
+from tests.harness.model_constraints import REFUSED_BY_MODELS
+from tests.harness.node_constraints import REFUSED_BY_NODES
+from tests.harness.timed_constraints import REFUSED_BY_CHILDREN, REFUSED_BY_TIME
 
 OUTBOX = (
     "INSERT INTO outbox (session_id, cause, part, parts, text, anchor, state, created_ms, "
@@ -39,6 +43,11 @@ PROCESS = (
 
 REFUSED: dict[str, list[tuple[str, str]]] = {
     **REFUSED_BY_TIME,
+    **REFUSED_BY_CHILDREN,
+    **REFUSED_BY_NODES,
+    **REFUSED_BY_AGENTS,
+    **REFUSED_BY_MEMORY,
+    **REFUSED_BY_MODELS,
     "workers": [
         ("CHECK draining IN (0, 1)", "UPDATE workers SET draining = 2"),
         (
@@ -122,7 +131,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     "sessions": [
         (
-            "UNIQUE sessions.channel, sessions.chat, sessions.thread",
+            "UNIQUE sessions.channel, sessions.chat, sessions.thread, sessions.aside",
             "UPDATE sessions SET chat = 'ann'",
         ),
     ],
@@ -188,7 +197,8 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     "inbox": [
         (
-            "CHECK kind IN ('message', 'command', 'report', 'ignored', 'occasion', 'goal')",
+            "CHECK kind IN ('message', 'command', 'report', 'ignored', 'occasion', 'goal', 'task', "
+            "'child')",
             f"{INBOX} 'rumour', 'waiting', 1, 1, NULL, NULL)",
         ),
         (
@@ -361,18 +371,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             "TRIGGER ended_processes_stay_ended",
             f"{PROCESS} '1.0', 1, 'exited', 1); "
             "UPDATE processes SET state = 'running', ended_ms = NULL",
-        ),
-    ],
-    "watchers": [
-        (
-            "CHECK kind IN ('exit', 'match', 'every')",
-            "INSERT INTO watchers (process_id, kind, argument, state) "
-            "VALUES (1, 'never', '', 'armed')",
-        ),
-        (
-            "CHECK state IN ('armed', 'fired', 'disarmed')",
-            "INSERT INTO watchers (process_id, kind, argument, state) "
-            "VALUES (1, 'exit', '', 'sleepy')",
         ),
     ],
     "journal": [

@@ -1,14 +1,17 @@
 """What SQLite says when it refuses a row."""
 
+from tests.harness.agent_constraints import MESSAGES_OF_AGENTS
 from tests.harness.timed_constraints import MESSAGES_OF_TIME
 
 MESSAGES = {
     **MESSAGES_OF_TIME,
+    **MESSAGES_OF_AGENTS,
     "TRIGGER closed_turns_never_change": "a closed turn never changes",
     "TRIGGER epochs_only_grow": "epochs only grow",
     "TRIGGER steps_never_change": "the transcript is only appended to",
     "TRIGGER settled_deliveries_never_change": "a settled delivery never changes",
     "TRIGGER ended_processes_stay_ended": "a process that has ended stays ended",
+    "TRIGGER ended_children_stay_ended": "a child that has ended stays ended",
     "TRIGGER journal_never_changes": "the journal is only appended to",
     "INDEX one_open_turn": "UNIQUE constraint failed: turns.session_id",
     "INDEX one_answer": "UNIQUE constraint failed: steps.turn_id",

@@ -1,14 +1,22 @@
 """Rows that point to rows that do not exist. Every store refuses them."""
 
+from tests.harness.agent_constraints import AGENTS_POINTING_NOWHERE
 from tests.harness.forbidden_rows import INBOX, OUTBOX, PAIRING, PROCESS, RULE, STEP
-from tests.harness.timed_constraints import TIME_POINTING_NOWHERE
+from tests.harness.memory_constraints import MEMORY_POINTING_NOWHERE
+from tests.harness.timed_constraints import CHILDREN_POINTING_NOWHERE, TIME_POINTING_NOWHERE
 
 POINTING_NOWHERE = {
     **TIME_POINTING_NOWHERE,
+    **CHILDREN_POINTING_NOWHERE,
+    **AGENTS_POINTING_NOWHERE,
+    **MEMORY_POINTING_NOWHERE,
     "turns.session_id": "UPDATE turns SET session_id = 99 WHERE turn_id = 2",
     "turns.worker_id": "UPDATE turns SET worker_id = 99 WHERE turn_id = 2",
     "accounts.connected_by": (
         "INSERT INTO accounts (channel, account, bound_ms, connected_by) VALUES ('a', '1', 1, 99)"
+    ),
+    "accounts.owner": (
+        "INSERT INTO accounts (channel, account, bound_ms, owner) VALUES ('a', '1', 1, 99)"
     ),
     "pairings.session_id": f"{PAIRING} ('a', 'b', '', 99, 1, 1, 2)",
     "inbox.session_id": f"{INBOX} 'message', 'waiting', 99, 1, NULL, NULL)",

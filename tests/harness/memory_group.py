@@ -36,7 +36,7 @@ class MemoryGroup:
                 return False
             return True
 
-        until(is_removed, f"{self.folder} is empty", within_s=10)
+        until(is_removed, f"{self.folder} is empty")
 
 
 @contextmanager

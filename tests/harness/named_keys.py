@@ -37,6 +37,12 @@ KEY_OF = {
     "steps": _OF_SESSION,
     "outbox": _OF_SESSION,
     "processes": _OF_SESSION,
+    "children": _OF_SESSION,
+    "agent_sessions": _OF_SESSION,
+    "agent_processes": _OF_SESSION,
+    "agent_messages": _OF_SESSION,
+    "agent_requests": _OF_SESSION,
+    "agent_events": _OF_SESSION,
     "calls": _OF_TURN,
     "watchers": _OF_PROCESS,
 }
@@ -53,6 +59,7 @@ class CheckedTransaction(SqliteTransaction):
     """A transaction whose connection refuses what the operation under way has not named."""
 
     __slots__ = ("named",)
+    uses_keys = True
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)

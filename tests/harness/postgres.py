@@ -14,9 +14,9 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
@@ -29,7 +29,7 @@ from tests.harness.polling import LOOK_EVERY_S, WITHIN_S
 
 SERVER = "KOBOSHI_TEST_POSTGRES"
 REQUIRED = "KOBOSHI_TEST_REQUIRE"
-USER = "koboshi"
+USER, STANDBY = "koboshi", "standby"
 LOOKS_MAX = int(WITHIN_S / LOOK_EVERY_S)
 _DEBIAN = Path("/usr/lib/postgresql")
 _MEMORY = Path("/dev/shm")
@@ -56,6 +56,7 @@ class Cluster:
 
     folder: Path
     programs: Path
+    settings: Mapping[str, str] = field(default_factory=lambda: _SETTINGS)
     server: "subprocess.Popen[bytes] | None" = None
 
     def url(self, database: str = "postgres") -> str:
@@ -83,7 +84,7 @@ class Cluster:
 
     def start(self) -> None:
         """Start the server; it ends when the thread that called this does."""
-        settings = {**_SETTINGS, "unix_socket_directories": str(self.folder)}
+        settings = {**self.settings, "unix_socket_directories": str(self.folder)}
         options = [f"--{name}={value}" for name, value in settings.items()]
         with (self.folder / "log").open("ab") as log:
             self.server = subprocess.Popen(
@@ -123,14 +124,52 @@ class Cluster:
             self.server.wait()
             self.server = None
 
+    def ask(self, query: str) -> object:
+        """One value; None of a statement that gives none."""
+        with psycopg.connect(self.url(), autocommit=True) as server:
+            cursor = server.execute(query.encode())
+            found = cursor.fetchone() if cursor.description else None
+        return None if found is None else found[0]
+
+    def promote(self) -> None:
+        """A standby becomes the server, with what it has got."""
+        assert self.ask("SELECT pg_promote(true, 60)"), "it was not promoted"
+
     def remove(self) -> None:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def a_cluster() -> Cluster:
-    """A new cluster that runs. Raises NoPostgres."""
-    cluster = Cluster(_new_folder(), programs_of_postgres())
+def a_standby(of: Cluster, settings: Mapping[str, str] | None = None) -> Cluster:
+    """A copy of a cluster that runs, which follows it from now on. Raises NoPostgres."""
+    standby = Cluster(_new_folder(None), of.programs, settings or of.settings)
+    try:
+        said = subprocess.run(
+            [
+                *_as_postgres(),
+                str(of.programs / "pg_basebackup"),
+                *("--no-sync", "--checkpoint=fast", "--write-recovery-conf"),
+                f"--dbname={of.url()} application_name={STANDBY}",
+                f"--pgdata={standby.folder / 'data'}",
+            ],
+            cwd=standby.folder,
+            capture_output=True,
+            check=False,
+        )
+        if said.returncode != 0:
+            raise NoPostgres(f"pg_basebackup: {said.stderr.decode(errors='replace').strip()}")
+        standby.start()
+    except BaseException:
+        standby.remove()
+        raise
+    atexit.register(standby.remove)
+    return standby
+
+
+def a_cluster(parent: Path | None = None, settings: Mapping[str, str] = _SETTINGS) -> Cluster:
+    """A new cluster that runs, in a folder below `parent` or, without one, in memory if there is
+    room. Raises NoPostgres."""
+    cluster = Cluster(_new_folder(parent), programs_of_postgres(), settings)
     try:
         cluster.make()
         cluster.start()
@@ -198,10 +237,12 @@ def _as_postgres(*more: str) -> list[str]:
     return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *more]
 
 
-def _new_folder() -> Path:
-    """A folder that the user of the server can reach; in memory, if there is room."""
-    has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _MEMORY_BYTES_MIN
-    folder = Path(tempfile.mkdtemp(prefix="koboshi-postgres-", dir=_MEMORY if has_room else "/tmp"))
+def _new_folder(parent: Path | None) -> Path:
+    """A folder that the user of the server can reach. The name of a socket in it must be short."""
+    if parent is None:
+        has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _MEMORY_BYTES_MIN
+        parent = _MEMORY if has_room else Path("/tmp")
+    folder = Path(tempfile.mkdtemp(prefix="koboshi-postgres-", dir=parent))
     if os.geteuid() == 0:
         try:
             user = pwd.getpwnam("postgres")

@@ -7,11 +7,12 @@ verb that forgets one is found by any test that calls it.
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 from psycopg import pq, sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from koboshi.clock import SystemClock
 from koboshi.domain.errors import StoreFailed
@@ -64,8 +65,9 @@ def _emptying() -> Iterator[str]:
     yield "SET session_replication_role = replica"
     for table in (*table_names(), "search_words", "search_bounds"):
         yield f"DELETE FROM {table}"
-    for table, column in dialect().ids.items():
-        yield f"ALTER SEQUENCE {table}_{column}_seq RESTART"
+    # To restart a sequence by ALTER makes a new file of each, and every plan anew.
+    starts = (f"setval('{table}_{name}_seq', 1, false)" for table, name in dialect().ids.items())
+    yield f"SELECT {', '.join(starts)}"
     yield "SET session_replication_role = DEFAULT"
 
 
@@ -86,8 +88,16 @@ class Database:
         self.idle: list[KeptWire] = []
 
     @property
+    def address(self) -> str:
+        """As a configuration names it."""
+        place = conninfo_to_dict(self.url)
+        return f"postgresql://{place['user']}@/{place['dbname']}?host={place['host']}"
+
+    @property
     def past(self) -> "psycopg.Connection[tuple[object, ...]]":
         if self._past is None or self._past.closed:
+            if self._past is not None:
+                self._past.close()
             self._past = psycopg.connect(self.url, autocommit=True)
             self._past.execute("SET koboshi.behind_its_back = on")
         return self._past
@@ -107,6 +117,18 @@ class Database:
             self._times += 1
             if self._times % VACUUM_EVERY == 0:
                 self.past.execute("VACUUM")
+
+    def rows(self) -> Rows:
+        """Every row that is committed."""
+        found = {}
+        for table, order in ORDERED_BY.items():
+            asked = sql.SQL("SELECT * FROM {} ORDER BY {}").format(
+                sql.Identifier(table), sql.Identifier(order)
+            )
+            cursor = self.past.execute(asked)
+            names = [column.name for column in cursor.description or ()]
+            found[table] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return Rows(**found, damage=[])
 
     def close(self) -> None:
         """No connection of ours is left."""
@@ -177,10 +199,12 @@ class PostgresBackend:
         *,
         database: Database | None = None,
         connect: Callable[[], Wire] | None = None,
+        node: str = "",
     ) -> None:
         """On a database of its own, or one that it shares with others, where it may `connect` in
-        its own way."""
+        its own way and have a name."""
         self._folder = folder
+        self._options = replace(OPTIONS, node=node)
         self._codes = Codes()
         self._is_shared = database is not None
         self._database = DATABASES.take() if database is None else database
@@ -201,9 +225,8 @@ class PostgresBackend:
             world=world,
             clock=clock,
             wakeups=wakeups,
-            options=options_of(OPTIONS, limits, self._codes),
+            options=options_of(self._options, limits, self._codes),
             on_failure=on_failure,
-            is_shared=True,
             time=OwnTime(clock),
             connect=self._connect,
         )
@@ -215,15 +238,7 @@ class PostgresBackend:
         await store.close()
 
     def rows(self) -> Rows:
-        found = {}
-        for table, order in ORDERED_BY.items():
-            asked = sql.SQL("SELECT * FROM {} ORDER BY {}").format(
-                sql.Identifier(table), sql.Identifier(order)
-            )
-            cursor = self._database.past.execute(asked)
-            names = [column.name for column in cursor.description or ()]
-            found[table] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        return Rows(**found, damage=[])
+        return self._database.rows()
 
     def sql(self, *statements: str) -> list[tuple[object, ...]]:
         found: list[tuple[object, ...]] = []

@@ -19,7 +19,7 @@ class AtCommit(StrEnum):
     AFTER = "after"
     """It is done, and its answer is lost."""
     RACING = "racing"
-    """The connection is cut as soon as it is sent."""
+    """The connection is cut as soon as it is sent, and no answer to it comes through."""
     STALLED = "stalled"
     """It is held until the proxy flows again, and its batch stands still."""
 
@@ -38,6 +38,7 @@ class Proxy:
         self.broken = threading.Event()
         """Set when a commit was broken."""
         self.is_open = True
+        self._is_deaf = False
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(folder / SOCKET_NAME))
         self._listener.listen()
@@ -56,12 +57,25 @@ class Proxy:
         for pair in pairs:
             pair.close()
 
+    def lead_to(self, server: Path) -> None:
+        """Another server is at the address from now on."""
+        self._server = server
+        self.cut()
+
     def stall(self) -> None:
         """Nothing comes through any more, and no connection ends."""
         self._flows.clear()
 
+    def deafen(self) -> None:
+        """What the client says comes through, and no answer does."""
+        self._is_deaf = True
+
     def flow(self) -> None:
         self._flows.set()
+        if self._is_deaf:
+            # A piece of the answers is missing on each connection.
+            self._is_deaf = False
+            self.cut()
 
     def refuse(self) -> None:
         """No new connection is made, and those that are there end."""
@@ -110,7 +124,8 @@ class Proxy:
                 break
             if breaks is AtCommit.STALLED:
                 self._flows.wait()
-            pair.loses_answers |= breaks is AtCommit.AFTER
+            # Before it is sent: the server may answer sooner than the connection is cut.
+            pair.loses_answers |= breaks in (AtCommit.AFTER, AtCommit.RACING)
             if not _sent(pair.far, data) or breaks is AtCommit.RACING:
                 break
         self._end(pair)
@@ -118,6 +133,8 @@ class Proxy:
     def _pump_down(self, pair: "_Pair") -> None:
         while data := _received(pair.far):
             self._flows.wait()
+            if self._is_deaf:
+                continue
             if pair.loses_answers or not _sent(pair.near, data):
                 break
         self._end(pair)

@@ -111,8 +111,12 @@ def expected(facts: TurnFacts, policy: Policy) -> tuple[str, VerdictKind]:
         return "person-not-allowed", kind.SUSPEND
     if not facts.is_channel_known:
         return "channel-unknown", kind.SUSPEND
+    if facts.is_attached:
+        return "agent-attached", kind.RESUME
     if facts.is_willed or not facts.is_claimed_before:
         return "fresh", kind.RESUME
+    if facts.is_host_away:
+        return "host-away", kind.STAND
     if facts.crash_streak >= policy.deaths_max:
         return "exhausted", kind.GIVE_UP
     if facts.recoveries >= policy.recoveries_max:
@@ -265,6 +269,14 @@ def facts_of_crash_loops() -> Iterator[TurnFacts]:
     for facts in consistent_facts((0,), (0, 1, 2), (0,)):
         yield replace(facts, breaker=Breaker.HALF)
         yield replace(facts, breaker=Breaker.OPEN)
+        yield replace(facts, breaker=Breaker.OPEN, is_attached=True)
+
+
+def facts_of_dead_nodes() -> Iterator[TurnFacts]:
+    """A command runs on a node that has just gone away: the call counts as one for once."""
+    for facts in consistent_facts((0, 10), (0, 3), (0,)):
+        if facts.under_way is Effect.ONCE:
+            yield replace(facts, is_host_away=True)
 
 
 @cache
@@ -275,4 +287,5 @@ def cases() -> tuple[Case, ...]:
         *(Case(each, POLICY, decide(each, POLICY)) for each in facts),
         *(Case(each, p, decide(each, p)) for p in always_fresh for each in few_facts()),
         *(Case(each, POLICY, decide(each, POLICY)) for each in facts_of_crash_loops()),
+        *(Case(each, POLICY, decide(each, POLICY)) for each in facts_of_dead_nodes()),
     )

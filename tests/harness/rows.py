@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,6 +27,7 @@ ORDERED_BY = {
     "cursors": "channel",
     "accounts": "channel",
     "watermarks": "chat",
+    "children": "child_id",
 }
 FILES = ("koboshi.db", "koboshi.db-wal", "koboshi.db-journal")
 """The logs are part of the truth: the second is there while a new file is made. The file of shared
@@ -56,6 +57,7 @@ class Rows:
     watermarks: list[Row]
     damage: list[str]
     """What SQLite finds wrong with the file; nothing, if it is whole."""
+    children: list[Row] = field(default_factory=list)
 
     def of(self, table: str, **fields: object) -> list[Row]:
         """The rows of a table whose fields are these."""
@@ -69,7 +71,9 @@ class Rows:
         return found[0]
 
     def session(self, chat: str, thread: str = "") -> int:
-        number: int = self.one("sessions", chat=chat, thread=thread)["session_id"]
+        """The conversation of a chat: nothing that works beside it."""
+        found = self.of("sessions", chat=chat, thread=thread)
+        (number,) = [int(row["session_id"]) for row in found if not row.get("aside")]
         return number
 
     def body(self, step: Row) -> Any:

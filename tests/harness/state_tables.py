@@ -1,5 +1,6 @@
 """Which table holds the states of which machine."""
 
+from koboshi.domain.child import ChildState
 from koboshi.domain.goal import GoalState
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import DeliveryState
@@ -16,6 +17,7 @@ TABLES = {
     "watchers": WatcherState,
     "schedules": ScheduleState,
     "goals": GoalState,
+    "children": ChildState,
 }
 TABLE_OF = {
     "turn": "turns",
@@ -25,4 +27,5 @@ TABLE_OF = {
     "watcher": "watchers",
     "schedule": "schedules",
     "goal": "goals",
+    "child": "children",
 }

@@ -184,6 +184,23 @@ class Person:
         path = f"/rooms/{quote(room)}/send/{kind}/{key}"
         return str((await self.ask("PUT", path, content))["event_id"])
 
+    async def upload(self, content: bytes) -> str:
+        """Give the server a file. Returns its address."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        async with httpx2.AsyncClient(trust_env=False, headers=headers, timeout=WITHIN_S) as http:
+            place = f"{self.server.url}/_matrix/media/v3/upload"
+            return str((await http.post(place, content=content)).json()["content_uri"])
+
+    async def log_in_again(self) -> "Person":
+        """The same person with another device."""
+        body = {
+            "type": "m.login.password",
+            "identifier": {"type": "m.id.user", "user": self.user},
+            "password": PASSWORD,
+        }
+        token = (await self.ask("POST", "/login", body))["access_token"]
+        return Person(server=self.server, user=self.user, token=token)
+
     async def events(self, room: str) -> list[dict[str, Any]]:
         """All that happened in a room, oldest first."""
         found: list[dict[str, Any]] = []

@@ -8,6 +8,8 @@ from pathlib import Path
 
 WANTS_ALL = os.environ.get("KOBOSHI_TESTS") == "all"
 """Set by `make torture`; otherwise a fixed small portion of each campaign is tried."""
+ROUND = int(os.environ.get("KOBOSHI_ROUND", "0"))
+"""Set by `make torture`: which round of this portion it is. Each has seeds of its own."""
 SAID_MAX = 120
 """The length of the words about a planted bug."""
 VARIABLE = "KOBOSHI_TALLY"

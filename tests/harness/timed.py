@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from koboshi.commands.run import respond
+from koboshi.domain.command import Command, CommandName
 from koboshi.domain.ids import ScheduleId, SessionId, TurnId
+from koboshi.domain.outbox import Delivery, DeliveryState, Settle
 from koboshi.domain.schedule import (
     Late,
     Occasion,
@@ -16,6 +19,7 @@ from koboshi.domain.schedule import (
 )
 from koboshi.domain.transcript import Reply
 from koboshi.domain.wish import MakeSchedule, TimedWish, WishOutcome
+from koboshi.ports.store import Arrival
 from koboshi.ports.views import TurnView
 from tests.harness.fake_time import START_MS
 from tests.harness.homes import Home
@@ -70,6 +74,10 @@ class Clockwork:
         found = await self.view(schedule)
         return found[0]
 
+    async def get_only(self) -> Schedule:
+        (view,) = await self.home.store.schedules.views(limit=2)
+        return view.schedule
+
     async def view(self, schedule: Schedule | ScheduleId) -> tuple[Schedule, tuple[Occasion, ...]]:
         known = schedule.schedule_id if isinstance(schedule, Schedule) else schedule
         view = await self.home.store.schedules.view(known, occasions=100)
@@ -111,6 +119,31 @@ async def a_clockwork(home: Home) -> Clockwork:
     await home.answer(await home.work_on("hello"))
     await home.deliver()
     return Clockwork(home=home, session_id=await home.session_id())
+
+
+def aside_of(home: Home) -> SessionId:
+    ((session_id,),) = home.sql("SELECT session_id FROM sessions WHERE aside <> ''")
+    return SessionId(int(str(session_id)))
+
+
+async def said_in(home: Home, session_id: SessionId) -> list[Delivery]:
+    """What is owed in a session arrives."""
+    told = []
+    while delivery := await home.store.outbox.claim(session_id, home.worker.worker_id):
+        assert isinstance(delivery, Delivery)
+        arrived = Settle(state=DeliveryState.DELIVERED, platform_id=f"p{delivery.delivery_id}")
+        await home.store.outbox.settle(delivery, home.worker.worker_id, arrived)
+        told.append(delivery)
+    return told
+
+
+async def types(home: Home, text: str, *, person: str = "ann") -> str:
+    """A person types a command; what they are told."""
+    name, _, argument = text.removeprefix("/").partition(" ")
+    command = Command(name=CommandName(name), said=text, argument=argument)
+    inbound = home.inbound(text, person=person)
+    await home.accept(Arrival(inbound=inbound, command=command), respond=respond)
+    return (await home.deliver())[-1].text
 
 
 LATE, OVERLAP, PLACE = Late, Overlap, WorkPlace

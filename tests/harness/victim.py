@@ -16,6 +16,8 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
+from koboshi.domain.budget import Bill
+from koboshi.domain.chain import LinkFailure
 from koboshi.domain.command import ActionStanding, CommandName, OperatorAction
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import CallId, Seq
@@ -23,6 +25,7 @@ from koboshi.domain.outbox import Delivery, DeliveryState, Postpone, Settle, hel
 from koboshi.domain.process import Birth, ProcessState
 from koboshi.domain.retry import Again
 from koboshi.domain.transcript import Note, Summary
+from koboshi.domain.trouble import ModelTrouble
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, WatcherKind, WatcherSpec
 from koboshi.domain.worker import EndedHow
@@ -32,6 +35,10 @@ from koboshi.stores.sqlite.store import SqliteStore
 from tests.harness.backends import IMPATIENT, SqliteBackend
 from tests.harness.fake_time import DAY_MS
 from tests.harness.homes import FRONT, SILENT, Home, a_call
+from tests.harness.victim_agents import with_agents
+from tests.harness.victim_children import with_children
+from tests.harness.victim_memory import with_memory
+from tests.harness.victim_nodes import with_nodes
 from tests.harness.victim_people import with_approvals, with_strangers
 from tests.harness.victim_time import with_time
 
@@ -68,6 +75,25 @@ async def story(home: Home) -> AsyncIterator[str]:
     yield "turns.claim"
     await turns.retry_model(claim, SILENT)
     yield "turns.retry_model"
+    failure = LinkFailure(model="a:1", trouble=ModelTrouble.BUSY, reason="busy")
+    await store.models.bench(failure)
+    yield "models.bench"
+    await store.models.put_on(claim, "b:2", "a:1: busy")
+    yield "models.put_on"
+    await store.models.lift("a:1")
+    yield "models.lift"
+    bill = await store.budget.reserve(claim.session_id, claim.turn_id, "a:1", 10)
+    assert isinstance(bill, Bill)
+    yield "budget.reserve"
+    await store.budget.reserve(claim.session_id, claim.turn_id, "a:1", 20)
+    yield "budget.reserve"
+    await store.budget.settle(bill, 7)
+    yield "budget.settle"
+    await store.budget.hold(claim, 1_000, "used")
+    yield "budget.hold"
+    home.clock.move(1_000)
+    claim = await home.claim()
+    yield "turns.claim"
     first, second = await home.propose(claim, a_call("a"), a_call("b"))
     yield "turns.append"
     await home.start(claim, first)
@@ -115,6 +141,14 @@ async def story(home: Home) -> AsyncIterator[str]:
     async for verb in with_old_rows(home):
         yield verb
     async for verb in with_time(home):
+        yield verb
+    async for verb in with_children(home):
+        yield verb
+    async for verb in with_memory(home):
+        yield verb
+    async for verb in with_agents(home):
+        yield verb
+    async for verb in with_nodes(home):
         yield verb
     async for verb in with_the_end(home):
         yield verb

@@ -5,10 +5,23 @@ from collections.abc import AsyncIterator
 from koboshi.domain.chat import ChatMark
 from koboshi.domain.command import Ruling
 from koboshi.domain.ids import Seq
+from koboshi.domain.incoming import Incoming, IncomingMemory, Newcomer, StagedFile
+from koboshi.domain.memory import Scope, ScopeKind, Shelf
 from koboshi.domain.role import Role
 from koboshi.domain.transcript import ApprovalSeal, Effect, Need
 from tests.harness.backends import nth_code
 from tests.harness.homes import FRONT, WEB, Home, a_call
+
+MOVED = Incoming(
+    digest="d1",
+    source="hermes",
+    people=(Newcomer(channel=FRONT, person="newcomer"),),
+    files=(StagedFile(staged="a", target="b"),),
+    memory=IncomingMemory(
+        texts=((Shelf.USER, "likes tea"),),
+        scopes=(Scope(channel=WEB, kind=ScopeKind.PERSON, name=""),),
+    ),
+)
 
 
 async def with_strangers(home: Home) -> AsyncIterator[str]:
@@ -76,6 +89,10 @@ async def _with_chats(home: Home) -> AsyncIterator[str]:
     yield "search.index"
     await home.store.minutes.note(tokens={}, memory_bytes=1, store_bytes=1)
     yield "minutes.note"
+    assert (await home.store.imports.commit(MOVED)).is_new
+    yield "imports.commit"
+    await home.store.imports.finish(MOVED.digest)
+    yield "imports.finish"
     assert await home.store.chats.delete(WEB, "kept", "operator") == 1
     yield "chats.delete"
     await home.store.search.clear()

@@ -1,16 +1,20 @@
 """Time that passes only when there is nothing to do.
 
 The store works in threads of its own, so the loop must know when one of its verbs is under way:
-`TrackedStore` counts them. While one is, time stands still; when none is and nothing is ready, it
-jumps to the next timer. A wait of an hour costs nothing, and no test depends on how fast the
-machine is.
+`TrackedStore` counts them, and `counted_threads` what else works in a thread. While one does, time
+stands still; when none does and nothing is ready, it jumps to the next timer. A wait of an hour
+costs nothing, and no test depends on how fast the machine is.
 """
 
 import asyncio
 import selectors
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import iscoroutinefunction
 from typing import Any, cast
+from unittest.mock import patch
+
+from anyio import to_thread
 
 from koboshi.domain.errors import StoreFailed
 from koboshi.ports.store import Store
@@ -46,6 +50,24 @@ class _JumpingSelector(selectors.DefaultSelector):
         if not found:
             self._loop.now_s += timeout
         return found
+
+
+@contextmanager
+def counted_threads() -> Iterator[None]:
+    """Time also stands still while a function runs in a thread: one that reads a file, say."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    run_sync = to_thread.run_sync
+
+    async def counted(*args: Any, **kwargs: Any) -> Any:
+        loop.under_way += 1
+        try:
+            return await run_sync(*args, **kwargs)
+        finally:
+            loop.under_way -= 1
+
+    with patch.object(to_thread, "run_sync", counted):
+        yield
 
 
 class VirtualClock:
@@ -87,8 +109,7 @@ class TrackedStore:
 
     def __getattr__(self, name: str) -> Any:
         part = getattr(self.store, name)
-        groups = "sessions inbox turns outbox processes workers people browsers views".split()
-        is_group = name in groups
+        is_group = part is not None and not callable(part) and not isinstance(part, int | str)
         return _TrackedVerbs(self, name, part) if is_group else part
 
     def as_store(self) -> Store:

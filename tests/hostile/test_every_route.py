@@ -174,7 +174,7 @@ async def test_a_page_changes_nothing_without_saying_where_it_is_from(whole: Who
 
 
 async def test_a_page_that_was_let_in_is_let_in_everywhere(whole: WholeApi) -> None:
-    """So that none of the refusals above is for want of a route."""
+    """So that none of the refusals above is for lack of a route."""
     shown = {"Origin": ADDRESS, "Sec-Fetch-Site": "same-origin"}
     async with whole.client() as client:
         for method, path in whole.requests():

@@ -9,6 +9,7 @@ from anyio import to_thread
 
 from tests.harness.http import connection
 from tests.harness.process import GatewayProcess
+from tests.harness.tally import WANTS_ALL
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".venv-openapi" / "bin"
@@ -16,12 +17,16 @@ CHECK = Path(__file__).with_name("client_check.py")
 INSTALL_S_MAX = 300
 CHECK_S_MAX = 200
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(INSTALL_S_MAX + CHECK_S_MAX)]
+pytestmark = [
+    pytest.mark.crash,
+    pytest.mark.timeout(INSTALL_S_MAX + CHECK_S_MAX),
+    pytest.mark.skipif(not WANTS_ALL, reason="`make torture` does it: it installs the generator"),
+]
 
 
 @pytest.fixture(scope="module")
 def generator() -> Path:
-    """The program, in an environment of its own. Quick when `make test` has made it."""
+    """The program, in an environment of its own. Made once for a clone."""
     made = subprocess.run(
         [ROOT / "scripts" / "side_environment.sh", "openapi"],
         capture_output=True,

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.process import gateway, koboshi
 from tests.harness.impostor import impostor
+from tests.harness.polling import WITHIN_S
 
 PORT = "KOBOSHI__CHANNELS__WEB__MAIN__PORT"
 
@@ -93,4 +94,4 @@ def _relay(host: str, port: int) -> Iterator[tuple[str, list[bytes]]]:
         yield f"http://127.0.0.1:{ours}", heard
     finally:
         listener.close()
-        thread.join(20)
+        thread.join(WITHIN_S)

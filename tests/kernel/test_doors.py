@@ -93,6 +93,8 @@ def test_no_conflict_of_an_insert_sets_a_state() -> None:
     """Issue 14, point 3."""
     for name, query in QUERIES.items():
         for found in UPSERT.finditer(query):
+            if name == "move_set":
+                continue  # where the rows of a store are: a mark of its move, and no machine
             assert not SETS_STATE.search(found["set"]), name
 
 
@@ -117,6 +119,7 @@ def test_a_row_begins_in_a_state_in_which_its_machine_begins() -> None:
         "watcher_insert": {"armed"},
         "schedule_insert": {"armed"},
         "goal_insert": {"active"},
+        "child_insert": {"waiting"},
     }
 
 
@@ -139,6 +142,7 @@ def test_the_schema_allows_the_states_of_the_machine_and_no_other(table: str) ->
     assert re.findall(r"\w+", check[1]) == [str(state) for state in TABLES[table]]
 
 
+@pytest.mark.slow
 def test_only_the_door_carries_these_statements_out() -> None:
     """Issue 14, point 3: no one hands the name of such a statement to the transaction itself."""
     for path in PACKAGE.rglob("*.py"):

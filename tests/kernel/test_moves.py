@@ -31,6 +31,7 @@ KEYS = {
     "watchers": "watcher_id",
     "schedules": "schedule_id",
     "goals": "goal_id",
+    "children": "child_id",
 }
 # What a statement is told beside the row that it is for.
 TOLD: dict[str, Value] = {
@@ -70,11 +71,25 @@ def add_timed(connection: apsw.Connection) -> None:
         )
 
 
+def add_children(connection: apsw.Connection) -> None:
+    """A child in every state, too."""
+    ((turn_id,),) = connection.execute("SELECT min(turn_id) FROM turns").fetchall()
+    for number, state in enumerate(TABLES["children"], start=1):
+        begun = "NULL, NULL" if state == "waiting" else f"{number}, 1"
+        ended = "'answered', 1" if state == "ended" else "NULL, NULL"
+        connection.execute(
+            "INSERT INTO children (session_id, generation, turn_id, call_id, person, name, task, "
+            "depth, state, own_session, begun_ms, how, ended_ms, made_ms) VALUES "
+            f"(1, 1, {turn_id}, '{number}.0', 'ann', 'n', 't', 1, '{state}', {begun}, {ended}, 1)"
+        )
+
+
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[apsw.Connection]:
     lay_out_every_state(tmp_path)
     opened = open_writer(tmp_path / "koboshi.db")
     add_timed(opened)
+    add_children(opened)
     yield opened
     opened.close()
 

@@ -7,6 +7,7 @@ from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.ports.model import ModelReply
 from tests.fakes.model_servers import openai_form as form
 from tests.fakes.model_servers.server import Answer, serving
+from tests.harness.polling import WITHIN_S
 from tests.models.asking import HELLO, KEY, Line, asked, call, called, found, said
 from tests.models.conftest import Opened
 
@@ -225,7 +226,7 @@ async def test_a_server_that_does_not_end_behind_the_end_is_not_waited_for(opene
         server.answers.append(Answer(pieces=(*form.text("Ok."), *form.end()), hangs_after=hangs))
         model = opened("openai:m1", base_url=f"{server.url}/v1", api_key=KEY)
 
-        with fail_after(30):
+        with fail_after(WITHIN_S):
             reply = await model.respond(HELLO)
 
         assert reply.text == "Ok."

@@ -1,6 +1,7 @@
 """What a provider is shown of our transcript. Each request goes through the provider's own library
 to a fake that refuses what the real one refuses."""
 
+import base64
 import json
 from dataclasses import replace
 from typing import Any
@@ -17,11 +18,13 @@ from koboshi.domain.transcript import (
     Author,
     Body,
     Call,
+    HeardPicture,
     Note,
     Question,
     Reply,
     Result,
     ResultStatus,
+    ShownPicture,
     Summary,
 )
 from koboshi.models.provider import open_model
@@ -432,3 +435,16 @@ async def test_half_a_character_in_a_thought_costs_only_the_raw_form(opened: Ope
     reply = await model.respond(asked(said("go")))
 
     assert (reply.text, reply.raw) == ("Ok.", "")
+
+
+async def test_a_picture_goes_along_with_the_words_about_it(place: Place) -> None:
+    content = b"\x89PNG\r\n\x1a\n" + bytes(20)
+    picture = ShownPicture(media_type="image/png", content=content)
+    note = HeardPicture(cause="picture:1:0:x", text="[koboshi] The picture a.png:", picture=picture)
+
+    (message,) = await shown(place, said("look"), note)
+
+    kinds = [block["type"] for block in message["content"]]
+    assert kinds in (["text", "image_url"], ["text", "image"])
+    assert "look" in text_in(message)
+    assert base64.b64encode(content).decode() in json.dumps(message)

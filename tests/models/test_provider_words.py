@@ -110,7 +110,7 @@ REMEDIES = {
     403: "no permission for openai:m1",
     404: "spelled as the provider does",
     409: "try again in a minute",
-    422: "its words say why",
+    422: "says why",
     429: "the quota or the rate",
     500: "the provider is down or overloaded",
     503: "nothing is to be changed here",

@@ -13,6 +13,8 @@ SMALL = frozenset(
         "browsers",
         "cursors",
         "holds",
+        "login_codes",
+        "model_benches",
         "pairings",
         "people",
         "quiet",

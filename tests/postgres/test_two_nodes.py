@@ -19,7 +19,7 @@ from tests.harness.homes import Home
 from tests.harness.named_keys import NOT_NAMED
 from tests.harness.polling import until
 from tests.harness.postgres_backend import Database, PostgresBackend
-from tests.harness.tally import WANTS_ALL
+from tests.harness.tally import WANTS_ALL, found_by
 
 Nodes: TypeAlias = tuple[Home, Home]
 ROUNDS = 400 if WANTS_ALL else 40
@@ -149,3 +149,4 @@ async def test_planted_a_store_that_takes_no_keys_is_found(
         await nodes[0].say("hello")
     await nodes[0].store.close()
     database.close()
+    found_by("no key is taken", "several gateways", "a message", NOT_NAMED)

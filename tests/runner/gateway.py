@@ -14,6 +14,7 @@ import anyio
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.sandbox import Boundary
 from koboshi.ports.runners import CommandSpec
+from koboshi.processes.births import Begun, Births
 from koboshi.processes.runners import LocalRunners
 from tests.runner.insides import confining
 
@@ -22,17 +23,17 @@ BEFORE_SPAWN, AFTER_SPAWN, AFTER_BIRTH, AT_ANY_TIME = "before", "after", "birth"
 
 
 def main(folder: str, workdir: str, boundary: str, moment: str, command: str) -> None:
-    spawn = os.posix_spawn
+    begin = Births.begin
 
-    def dying_spawn(*arguments: Any, **options: Any) -> int:
+    def dying_begin(births: Births, *arguments: Any, **options: Any) -> Begun:
         if moment == BEFORE_SPAWN:
             die()
-        pid = spawn(*arguments, **options)
+        begun = begin(births, *arguments, **options)
         if moment == AFTER_SPAWN:
             die()
-        return pid
+        return begun
 
-    os.posix_spawn = dying_spawn
+    Births.begin = dying_begin  # type: ignore[method-assign, assignment]
     confine = confining(Boundary(boundary), Path(workdir), Path(workdir).with_name("kept"))
     spec = CommandSpec(
         command=command,

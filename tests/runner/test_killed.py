@@ -8,13 +8,17 @@ import shutil
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from koboshi.domain.sandbox import Boundary
 from koboshi.ports.runners import EndedBy, Life, Seen
+from koboshi.processes import nursery
 from koboshi.processes.runners import LocalRunners
-from tests.harness.polling import until
+from tests.harness.polling import WITHIN_S, until
+from tests.harness.tally import WANTS_ALL
 from tests.runner.gateway import (
     AFTER_BIRTH,
     AFTER_SPAWN,
@@ -22,7 +26,7 @@ from tests.runner.gateway import (
     BEFORE_SPAWN,
     PROCESS,
 )
-from tests.runner.insides import everywhere
+from tests.runner.insides import CONFINED, everywhere
 from tests.runner.yard import Yard
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,10 +90,14 @@ async def test_an_adopted_command_can_be_ended(yard: Yard) -> None:
     assert not yard.tree(PROCESS)
 
 
-@everywhere
-@pytest.mark.parametrize(
-    "sign", ["", "spec", "lock", "runner.err", "log", "born.json", "exit.json"]
-)
+SIGNS = ("", "spec", "lock", "runner.err", "log", "born.json", "exit.json")
+AT_SIGNS = list(product([Boundary.NONE, *CONFINED], SIGNS))
+if not WANTS_ALL:
+    # Each sign once, spread over all boundaries; the long campaign has every pair.
+    AT_SIGNS = AT_SIGNS[::3]
+
+
+@pytest.mark.parametrize("yard, sign", AT_SIGNS, indirect=["yard"])
 async def test_a_gateway_killed_at_any_time_leaves_the_truth(yard: Yard, sign: str) -> None:
     """It dies as soon as a file of the process is seen."""
     command = gateway_command(yard, AT_ANY_TIME, "echo ran >> ran; exit 3")
@@ -102,7 +110,7 @@ async def test_a_gateway_killed_at_any_time_leaves_the_truth(yard: Yard, sign: s
 
 def appears(path: Path) -> None:
     """Return at the moment it is there: nothing is slower here than looking."""
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + WITHIN_S
     while not path.exists():
         assert time.monotonic() < limit, f"{path} does not appear"
 
@@ -117,8 +125,10 @@ STEPS = [
 
 @pytest.mark.parametrize("call,number", STEPS)
 async def test_a_runner_killed_at_any_step_leaves_the_truth(
-    yard: Yard, call: str, number: int
+    yard: Yard, call: str, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Started alone: a nursery would be killed instead. Its runners do the same from here on.
+    monkeypatch.setattr(nursery, "IS_POSSIBLE", False)
     yard.runners.python = str(python_killed_at(yard.workdir, call, number))
 
     try:

@@ -1,4 +1,4 @@
-"""Where the kernel counts the processes that it killed for want of memory."""
+"""Where the kernel counts the processes that it killed because memory ran out."""
 
 from pathlib import Path
 

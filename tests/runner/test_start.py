@@ -244,17 +244,14 @@ async def test_the_same_id_never_begins_twice(yard: Yard) -> None:
 
 @everywhere
 async def test_dead_runners_do_not_pile_up_as_zombies(yard: Yard) -> None:
-    """No one looks at them; the next start buries them."""
+    """Also where no one looks at them."""
     ids = [await yard.start("read -r _", takes_input=True) for _ in range(5)]
-    # Each runner is buried by its keeper, and the keepers by us.
+    # Each runner is buried by its keeper, and the keepers by what forked them.
     runners = [yard.keeper_pid(each) for each in ids]
     for each in ids:
         assert await yard.runners.write(each, b"\n")
-    await until(lambda: [state(pid) for pid in runners] == ["Z"] * 5, "they have ended")
 
-    await yard.run("true")
-
-    assert [state(pid) for pid in runners] == [""] * 5
+    await until(lambda: [state(pid) for pid in runners] == [""] * 5, "they are gone")
 
 
 @everywhere
@@ -265,7 +262,8 @@ async def test_no_open_file_is_left_behind(yard: Yard) -> None:
     for _ in range(5):
         await use_everything(yard)
 
-    assert len(os.listdir("/proc/self/fd")) == before
+    # What a test before this one has left may be closed meanwhile.
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 async def use_everything(yard: Yard) -> None:

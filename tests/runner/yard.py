@@ -136,3 +136,10 @@ class Yard:
         birth = self.files(process_id).read_birth()
         stat = stat_of(birth.pid) if birth else []
         return birth.pid if birth and stat and int(stat[START]) == birth.start_ticks else -1
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -8,6 +8,7 @@ from pathlib import Path
 from anyio import Event, create_task_group, sleep
 
 from koboshi.domain import phrases
+from koboshi.domain.budget import BudgetLimits
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outage import Patience
@@ -17,7 +18,9 @@ from koboshi.domain.shutdown import Leave
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.channel import Receipt
 from koboshi.ports.model import Model
+from koboshi.ports.store import Store
 from koboshi.runtime.gateway import Gateway
+from koboshi.runtime.model_chain import ModelChain
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import SqliteStore, open_store
 from tests.harness.compose import Bounds, compose
@@ -25,7 +28,7 @@ from tests.harness.platform import CHANNEL, FakeChannel, Platform
 from tests.harness.polling import until, until_asked
 from tests.harness.rows import Rows, read_rows
 from tests.harness.toolbox import World
-from tests.harness.virtual import BEGIN_MS, TrackedStore, VirtualClock
+from tests.harness.virtual import BEGIN_MS, TrackedStore, VirtualClock, counted_threads
 
 PATIENCE_S = 900.0
 """Virtual seconds: more than every back-off of a test takes together."""
@@ -39,7 +42,7 @@ class Setting:
     home: Path
     platform: Platform = field(default_factory=Platform)
     world: World = field(default_factory=World)
-    model: Model = field(default_factory=ScriptedModel)
+    model: Model | Callable[[Store], ModelChain] = field(default_factory=ScriptedModel)
     bounds: Bounds = field(default_factory=Bounds)
     policy: Policy = field(default_factory=Policy)
     busy: str = "queue"
@@ -50,6 +53,8 @@ class Setting:
     """Platforms of further channels."""
     is_allowed: Callable[[ChannelName, str], bool] = lambda _channel, _person: True
     patience: Patience = field(default_factory=Patience)
+    models: tuple[str, ...] = ()
+    budget: BudgetLimits = field(default_factory=BudgetLimits)
     wall_ms: int = BEGIN_MS
     keys: int = 0
 
@@ -71,6 +76,8 @@ class Setting:
             busy=self.busy,
             slots=self.bounds.slots,
             patience=self.patience,
+            models=self.models,
+            budget=self.budget,
         )
 
     def rows(self) -> Rows:
@@ -180,11 +187,12 @@ async def living(setting: Setting) -> AsyncIterator[Life]:
     store = await open_store(setting.home, world=setting.configured(), clock=clock, wakeups=wakeups)
     try:
         life = await _begin(setting, clock, wakeups, store)
-        async with create_task_group() as tasks:
-            tasks.start_soon(_run, life)
-            yield life
-            if not life.gateway.drain.asked.is_set():
-                life.lose_power()
+        with counted_threads():
+            async with create_task_group() as tasks:
+                tasks.start_soon(_run, life)
+                yield life
+                if not life.gateway.drain.asked.is_set():
+                    life.lose_power()
     finally:
         await store.close()
 
@@ -205,7 +213,7 @@ async def _begin(
         clock=clock,
         wakeups=wakeups,
         channels=[channel, *others.values()],
-        model=setting.model,
+        model=_model(setting, tracked.as_store()),
         tools=setting.world.tools(),
         bounds=setting.bounds,
     )
@@ -217,6 +225,11 @@ async def _begin(
         channel=channel,
         others=others,
     )
+
+
+def _model(setting: Setting, store: Store) -> Model | ModelChain:
+    made = setting.model
+    return made if hasattr(made, "respond") else made(store)
 
 
 async def _run(life: Life) -> None:

@@ -1,19 +1,26 @@
 """An answer is shown while it grows, and all else is as without it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 from anyio import sleep
 
 from koboshi.domain.errors import ModelOverfull
-from koboshi.domain.ids import ChannelName, TurnId
+from koboshi.domain.ids import ChannelName, Generation, Seq, SessionId, TurnId
 from koboshi.domain.route import Route
+from koboshi.domain.session import Session
 from koboshi.ports.channel import Abilities, Channel
 from koboshi.runtime.drafts import Drafts
 from tests.harness.platform import FakeChannel, Platform
 
 MAIN = ChannelName("telegram:main")
-ROUTE = Route(channel=MAIN, chat="7")
+SESSION = Session(
+    session_id=SessionId(1),
+    route=Route(channel=MAIN, chat="7"),
+    generation=Generation(1),
+    context_from=Seq(0),
+)
 
 
 class Showing(FakeChannel):
@@ -40,7 +47,7 @@ def drafts_on(channel: Channel) -> Drafts:
 
 async def test_growing_words_are_shown_now_and_then() -> None:
     channel = Showing()
-    async with drafts_on(channel).showing(ROUTE, TurnId(1)) as on_text:
+    async with drafts_on(channel).showing(SESSION, TurnId(1)) as on_text:
         assert on_text is not None
         for number in range(10):
             on_text(f"{number} ")
@@ -52,7 +59,7 @@ async def test_growing_words_are_shown_now_and_then() -> None:
 
 async def test_what_is_answered_at_once_is_not_shown_before() -> None:
     channel = Showing()
-    async with drafts_on(channel).showing(ROUTE, TurnId(1)) as on_text:
+    async with drafts_on(channel).showing(SESSION, TurnId(1)) as on_text:
         assert on_text is not None
         on_text("yes")
         await sleep(0.1)
@@ -63,7 +70,7 @@ async def test_what_is_answered_at_once_is_not_shown_before() -> None:
 async def test_an_error_of_the_model_keeps_its_name() -> None:
     """A request that is too long is summed up also where its answer would have been shown."""
     with pytest.raises(ModelOverfull):
-        async with drafts_on(Showing()).showing(ROUTE, TurnId(1)):
+        async with drafts_on(Showing()).showing(SESSION, TurnId(1)):
             raise ModelOverfull("too long")
 
 
@@ -73,7 +80,12 @@ async def test_showing_that_fails_costs_nothing() -> None:
     def fail() -> None:
         raise OSError("unplugged")
 
-    async with drafts_on(Showing(fail)).showing(ROUTE, TurnId(1)) as on_text:
+    async with drafts_on(Showing(fail)).showing(SESSION, TurnId(1)) as on_text:
         assert on_text is not None
         on_text("yes")
         await sleep(5)
+
+
+async def test_what_a_child_writes_is_not_shown() -> None:
+    async with drafts_on(Showing()).showing(replace(SESSION, aside="a1"), TurnId(1)) as on_text:
+        assert on_text is None

@@ -9,6 +9,7 @@ import pytest
 
 from koboshi.config.schema import SCHEMA, keys_below
 from koboshi.domain import inbox, outbox, process, turn, watch
+from koboshi.domain.agent_death import DEATH_RULES
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.machine import Machine
 from koboshi.domain.outbox import DeliveryState
@@ -78,7 +79,7 @@ def test_every_state_has_a_line_of_its_own(
 def test_the_rules_stand_on_the_page_in_their_order() -> None:
     labels = re.findall(r"^\| \d+ \| `([\w-]+)` \|", rules_table.render(), re.M)
 
-    assert labels == [rule.label for rule in RULES]
+    assert labels == [*(rule.label for rule in RULES), *(rule.label for rule in DEATH_RULES)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.label)
@@ -112,10 +113,21 @@ def test_every_key_is_explained_and_nothing_else() -> None:
         r"^\| `(\w+)` \| .* \| \S.* \|$", "\n".join(reference_tables.servers()), re.M
     )
 
-    found = [*known, *(f"mcp.<name>.{key}" for key in servers)]
+    agents = re.findall(
+        r"^\| `(\w+)` \| .* \| \S.* \|$", "\n".join(reference_tables.agents()), re.M
+    )
+    models = re.findall(
+        r"^\| `(\w+)` \| .* \| \S.* \|$", "\n".join(reference_tables.models()), re.M
+    )
+    found = [
+        *known,
+        *(f"models.<name>.{key}" for key in models),
+        *(f"mcp.<name>.{key}" for key in servers),
+        *(f"agents.<name>.{key}" for key in agents),
+    ]
     keys = [".".join(path) for path in keys_below(SCHEMA)]
     assert sorted(found) == sorted(
-        re.sub(r"^(mcp|channels\.\w+)\.\w+", r"\1.<name>", key) for key in keys
+        re.sub(r"^(mcp|agents|models|channels\.\w+)\.\w+", r"\1.<name>", key) for key in keys
     )
 
 

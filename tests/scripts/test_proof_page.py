@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from scripts import torture
-from scripts.proof_page import PAGE, page, publish, unproven_page
-from scripts.torture import is_whole
+from scripts.portions import GOALS, NAMES, PORTIONS, Portion, upper_bound
+from scripts.proof_page import PAGE, ROOT, page, publish, unproven_page
+from scripts.tally_file import UNKNOWN, merge, read_tallies, rounds_of
+from scripts.torture import is_whole, summary
 
 KILLS = {
     "seed": 7,
@@ -52,7 +54,14 @@ def test_random_kills_are_told_with_their_rate_and_how_to_repeat_them() -> None:
     assert "| lives with few files | 4 |" in said
     assert "| model outages | 2 |" in said
     assert "| kills a minute, in one campaign | 120 |" in said
-    assert "| 7 | `koboshi torture --lives 3 --seed 7` |" in said
+    assert "| 7 | `koboshi torture --lives 3 --seed N` |" in said
+
+
+def test_many_seeds_of_one_command_are_one_line() -> None:
+    lives = "koboshi torture --lives 3"
+    many = [KILLS | {"seed": seed, "repeat": f"{lives} --seed {seed}"} for seed in (1, 2, 3, 7)]
+
+    assert f"| 1 to 3, 7 | `{lives} --seed N` |" in page({"random kills": many})
 
 
 def test_cases_of_one_kind_are_one_line() -> None:
@@ -78,8 +87,9 @@ def test_nothing_is_told_of_what_was_not_run() -> None:
 # ── what is published ───────────────────────────────────────────────────────────────────────────
 
 RUN = {
-    "seconds": 5,
-    "codes": [0, 0],
+    "portion": "kills",
+    "seconds": 1_800,
+    "code": 0,
     "is_whole": True,
     "version": "1.2.3",
     "commit": "0123456789abcdef",
@@ -94,8 +104,9 @@ BUG: dict[str, object] = {
     "case": "seed 2",
     "said": "lost",
 }
+RUNS: list[dict[str, object]] = [RUN | {"portion": name} for name in NAMES]
 PASSED: dict[str, list[dict[str, object]]] = {
-    "run": [RUN],
+    "run": RUNS,
     "crash points": [{"story": "echo", "at": ["turns.claim:before"], "violations": 0}],
     "random kills": [KILLS],
     "faults": [FAULT],
@@ -105,13 +116,12 @@ PASSED: dict[str, list[dict[str, object]]] = {
     "planted bugs": [BUG],
 }
 FAILED = {
-    "a campaign that ended with 1": {"run": [RUN | {"codes": [1, 0]}]},
-    "a second campaign that ended with 1": {"run": [RUN | {"codes": [0, 1]}]},
-    "no campaign at all": {"run": [RUN | {"codes": []}]},
-    "a choice of tests": {"run": [RUN | {"is_whole": False}]},
-    "files that were changed since the commit": {"run": [RUN | {"commit": ""}]},
+    "a portion that ended with 1": {"run": [*RUNS, RUN | {"code": 1}]},
+    "a portion that was not run": {"run": RUNS[1:]},
+    "a choice of tests": {"run": [RUN | {"is_whole": False}, *RUNS[:1], *RUNS[2:]]},
+    "files that were changed since the commit": {"run": [*RUNS, RUN | {"commit": ""}]},
+    "runs of two commits": {"run": [*RUNS, RUN | {"commit": "fedcba9876543210"}]},
     "no run": {"run": []},
-    "two runs in one tally": {"run": [RUN, RUN]},
     "a violation at a crash point": {
         "crash points": [{"story": "echo", "at": ["turns.claim:before"], "violations": 1}]
     },
@@ -130,7 +140,8 @@ def test_a_campaign_that_passed_is_published_with_its_version_and_figures(tmp_pa
 
     said = file.read_text()
     assert "Koboshi 1.2.3, commit 0123456789abcdef, with Python 3.13.1 on Linux" in said
-    assert "ended well" in said
+    assert f"{len(NAMES)} runs of {len(NAMES)} portions took 4.0 hours" in said
+    assert "all of them ended well" in said
     assert "| kills | 3 |" in said
     assert not draft.exists()
 
@@ -173,18 +184,79 @@ def test_the_page_in_the_tree_is_of_a_campaign_that_passed() -> None:
     """Issue 13, A7: or it says that there is none yet."""
     said = PAGE.read_text()
 
-    assert said == unproven_page() or "and ended well." in said
+    assert said == unproven_page() or "and all of them ended well." in said
 
 
-def test_a_campaign_that_fails_ends_with_its_code_and_leaves_the_page(
+def test_a_portion_that_fails_ends_with_its_code_and_leaves_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Issue 13, A7: a real run of pytest, which finds no such tests and says so by its code."""
     monkeypatch.setenv("KOBOSHI_TALLY", str(tmp_path / "tally.json"))
-    monkeypatch.setattr(torture, "CAMPAIGNS", (("tests/nowhere",),))
+    monkeypatch.setattr(torture, "PORTIONS", (Portion(name="kills", chosen=("tests/nowhere",)),))
     before = PAGE.read_text()
 
-    assert torture.main(["-q"]) != 0
+    assert torture.main(["--portion", "kills", "-q"]) != 0
 
     assert PAGE.read_text() == before
-    assert '"codes": [' in (tmp_path / "tally.json").read_text()
+    (tally,) = read_tallies(tmp_path / "tally.json").values()
+    assert [run["code"] for run in tally["run"]] == [4]
+    assert not list(tmp_path.glob("tally-*")), "what it counted by itself is merged"
+
+
+# ── portions that add up ────────────────────────────────────────────────────────────────────────
+
+
+def test_runs_add_up_by_their_commit(tmp_path: Path) -> None:
+    """Issue 20, part 5."""
+    place = tmp_path / "tally.json"
+    run: dict[str, object] = {"portion": "kills", "code": 0}
+
+    merge(place, "one", {"random kills": [KILLS], "run": [run]})
+    merge(place, "two", {"random kills": [KILLS], "run": [run]})
+    merged = merge(place, "one", {"random kills": [KILLS], "simulation": [{}], "run": [run]})
+
+    assert [len(merged[name]) for name in ("random kills", "simulation", "run")] == [2, 1, 2]
+    assert list(read_tallies(place)) == ["two", "one"], "the last one is at the end"
+    assert rounds_of(place, "one", "kills") == 2
+    assert rounds_of(place, "one", "cuts") == 0
+
+
+def test_runs_on_changed_files_never_add_up(tmp_path: Path) -> None:
+    place = tmp_path / "tally.json"
+    for _ in range(2):
+        merge(place, "", {"random kills": [KILLS], "run": [{"portion": "kills"}]})
+
+    assert len(read_tallies(place)[UNKNOWN]["run"]) == 1
+    assert rounds_of(place, "", "kills") == 0
+
+
+@pytest.mark.parametrize(
+    "violations, cases, bound",
+    [(0, 100_000, 3.0e-5), (0, 0, 1.0), (1, 1_000, 4.74e-3), (5, 1_000, 1.05e-2), (3, 1, 1.0)],
+)
+def test_the_bound_is_the_rule_of_three_and_grows_with_violations(
+    violations: int, cases: int, bound: float
+) -> None:
+    assert upper_bound(violations, cases) == pytest.approx(bound, rel=0.01)
+
+
+def test_the_page_and_the_summary_tell_counts_hours_and_bounds() -> None:
+    seeds = {"simulation": [{"seeds": 2_000, "violations": 0}], "families": [{"seeds": 1_000}]}
+    cuts = [FAULT | {"campaign": "power cuts, part 1 of 4", "cases": 600}, FAULT]
+    runs = [RUN | {"portion": "seeds"}, RUN | {"portion": "seeds"}]
+
+    said = page({**seeds, "faults": cuts, "run": runs})
+
+    assert "| seeds of the simulation | 3,000 | 100,000 | 0 | 1.0 | 1.0e-03 |" in said
+    assert "| images of a disk after a power cut | 602 | 200,000 | 0 | 0.0 |" in said
+    assert any(
+        "3,000 of 100,000, 0 violations, 1.0 h" in line for line in summary({**seeds, "run": runs})
+    )
+
+
+def test_every_goal_has_portions_and_every_portion_finds_its_tests() -> None:
+    assert {name for goal in GOALS for name in goal.portions} <= set(NAMES)
+    for portion in PORTIONS:
+        for each in portion.chosen:
+            path = each.removeprefix("--ignore=")
+            assert not path.startswith("tests/") or (ROOT / path).exists(), path

@@ -50,7 +50,7 @@ def test_without_the_option_nothing_is_changed_and_the_way_is_told(desk: Desk) -
     told = desk.run("doctor")
 
     assert desk.home.stat().st_mode & 0o777 == 0o755
-    assert "`koboshi doctor --fix` mends " in told.out
+    assert "`koboshi doctor --fix` fixes " in told.out
     assert desk.asked == []
 
 

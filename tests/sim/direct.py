@@ -60,6 +60,7 @@ class DirectWriter(SqliteWriter):
         keys: Keys = NO_KEYS,
     ) -> Outcome:
         self.connection.execute("BEGIN IMMEDIATE")
+        self.transaction.forget()
         self.jumps.begin(self.transaction)
         try:
             outcome = checked(verb, operation, keys)(self.transaction)

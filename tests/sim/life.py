@@ -23,7 +23,8 @@ from koboshi.kernel.transaction import Reading
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.wakeups import LocalWakeups
 from tests.harness.compose import Bounds, compose
-from tests.harness.rows import Rows, rows_in
+from tests.harness.postgres_backend import Database
+from tests.harness.rows import Rows, read_rows
 from tests.sim.crowd import CHANNEL, OTHER, Circle, Order
 from tests.sim.effects import Effects
 from tests.sim.loop import BEGIN_MS, SeededLoop, SimClock
@@ -31,6 +32,7 @@ from tests.sim.model import SimModel
 from tests.sim.platform import SimChannel, SimPlatform
 from tests.sim.plots import Plot
 from tests.sim.power import History, Power
+from tests.sim.server import open_server_store
 from tests.sim.store import QUESTION_AGE_MS, Opened, Promises, open_sim_store
 from tests.sim.tools import SimRunners, sim_tools
 from tests.sim.violations import Violation
@@ -78,6 +80,8 @@ class Setting:
     now_s: float = 0.0
     wall_ms: int = BEGIN_MS
     promises: Promises = field(default_factory=Promises)
+    server: Database | None = None
+    """Where the rows are; None: in a file of the home."""
     remains: list[Rows] = field(default_factory=list)
     """What was stored at the end of each life."""
     lives: list[tuple[float, float]] = field(default_factory=list)
@@ -89,6 +93,10 @@ class Setting:
     """Messages of people who are allowed, held up by a person who is not."""
     unrest: str = ""
     """What was still open when the last life had run out of patience."""
+
+    def rows(self) -> Rows:
+        """What is stored between two lives."""
+        return read_rows(self.home) if self.server is None else self.server.rows()
 
     @property
     def channels(self) -> tuple[ChannelName, ...]:
@@ -172,7 +180,10 @@ async def _live(setting: Setting, end: End, loop: SeededLoop, power: Power) -> f
     begun_s = loop.time()
     clock, wakeups = SimClock(loop, setting.wall_ms), LocalWakeups()
     setting.clocks.append(clock)
-    opened = await open_sim_store(
+    opening = open_sim_store
+    if setting.server is not None:
+        opening = partial(open_server_store, setting.server)
+    opened = await opening(
         setting.home,
         world=setting.world(),
         clock=clock,
@@ -190,7 +201,7 @@ async def _live(setting: Setting, end: End, loop: SeededLoop, power: Power) -> f
         assert power.is_off, "the store failed while there was power"
     finally:
         ended.now()
-        setting.remains.append(rows_in(opened.readers.connection))
+        setting.remains.append(opened.readers.rows())
         await opened.store.close()
     assert ended.at_s is not None
     setting.lives.append((begun_s, ended.at_s))
@@ -251,12 +262,13 @@ async def _end_it(
     loop = get_running_loop()
     limit = loop.time() + end.after_s
     setting.unrest = ""
+    is_at_rest = partial(_is_at_rest, home=opened.store.processes.home)
     while loop.time() < limit:
         await sleep(min(LOOK_SECONDS, max(limit - loop.time(), 0.0)))
-        if not setting.platform.has_more and opened.readers.look_now(_is_at_rest):
+        if not setting.platform.has_more and opened.readers.look_now(is_at_rest):
             break
     else:
-        setting.unrest = _what_is_open(rows_in(opened.readers.connection))
+        setting.unrest = _what_is_open(opened.readers.rows())
     is_last = end.after_s == PATIENCE_SECONDS
     if is_last or end.is_kind:
         setting.history.tell("a person asks the gateway to stop")
@@ -265,10 +277,11 @@ async def _end_it(
         power.go_off("at its time")
 
 
-def _is_at_rest(tx: Reading) -> bool:
+def _is_at_rest(tx: Reading, home: str) -> bool:
     """Nothing is worked on, nothing waits and nothing is owed."""
     is_busy = tx.rows("turns_alive_by_state") or tx.rows("deliveries_due_all")
-    return not is_busy and not tx.rows("processes_not_ended") and not tx.rows("watchers_of_output")
+    is_busy = is_busy or tx.rows("processes_not_ended", home=home)
+    return not is_busy and not tx.rows("watchers_of_output", home=home)
 
 
 def _what_is_open(rows: Rows) -> str:

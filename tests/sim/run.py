@@ -13,7 +13,8 @@ from typing import Any
 import structlog
 
 from koboshi.domain.recovery import Policy, RecoveryPolicy
-from tests.harness.rows import Rows, read_rows
+from tests.harness.postgres_backend import Database
+from tests.harness.rows import Rows
 from tests.sim.checks import check_run
 from tests.sim.crowd import (
     BOT_CHANGES_S,
@@ -94,11 +95,15 @@ class Totals:
         self.counts.update(run.history.counts)
 
 
-def run_seed(seed: int, *, promises: Callable[[], Promises] = Promises) -> Run:
-    """Everything that the seed says, and whether it ended well."""
+def run_seed(
+    seed: int, *, promises: Callable[[], Promises] = Promises, server: Database | None = None
+) -> Run:
+    """Everything that the seed says, and whether it ended well; on an empty database of a
+    server, or on a file."""
     dice, history = random.Random(seed), History()
-    with _folder() as home, _logging_to(history):
-        setting = _setting(home, dice, history, promises(), plot_of(seed))
+    with a_folder() as home, logging_to(history):
+        setting = a_setting(home, dice, history, promises(), plot_of(seed))
+        setting.server = server
         run = Run(seed=seed, history=history)
         try:
             rows = _live_and_die(setting)
@@ -111,7 +116,7 @@ def run_seed(seed: int, *, promises: Callable[[], Promises] = Promises) -> Run:
     return run
 
 
-def _setting(
+def a_setting(
     home: Path, dice: random.Random, history: History, promises: Promises, plot: Plot
 ) -> Setting:
     recovery = RecoveryPolicy.AUTO
@@ -166,7 +171,7 @@ def _live_and_die(setting: Setting) -> Rows:
         places = {update.place for update in setting.platform.updates}
         setting.platform.updates += last_words(places, setting.now_s)
     _live_to_the_end(setting)
-    return read_rows(setting.home)
+    return setting.rows()
 
 
 def _change_the_bot(setting: Setting) -> None:
@@ -194,7 +199,7 @@ def _live_without_some(setting: Setting) -> None:
     """All who are allowed are served, also beside others; then every person is let in."""
     setting.orders.clear()
     live(setting, End(after_s=LONG_ENOUGH_S))
-    no_one_waits_for_the_banned(setting, read_rows(setting.home))
+    no_one_waits_for_the_banned(setting, setting.rows())
     setting.circle.listed = {"ann", "bob", "cid"}
 
 
@@ -254,7 +259,7 @@ def leaves_of(error: BaseException) -> Iterator[BaseException]:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def a_folder() -> Iterator[Path]:
     """A home in memory, where there is such a place."""
     place = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
     home = Path(tempfile.mkdtemp(prefix="koboshi-sim-", dir=place))
@@ -265,7 +270,7 @@ def _folder() -> Iterator[Path]:
 
 
 @contextmanager
-def _logging_to(history: History) -> Iterator[None]:
+def logging_to(history: History) -> Iterator[None]:
     """The gateway's own errors are part of the history; the rest of its log is not made."""
 
     def keep(_: object, name: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:

@@ -25,6 +25,7 @@ from koboshi.kernel.transaction import NO_KEYS, Keys, Reading, Transaction
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.lock import take_lock
+from koboshi.stores.postgres.store import PostgresStore
 from koboshi.stores.sqlite.backups import SqliteBackups
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader, open_writer
 from koboshi.stores.sqlite.reader import SqliteReaders
@@ -32,6 +33,7 @@ from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.stores.sqlite.transaction import SqliteReading
 from koboshi.stores.sqlite.writer import SqliteWriter
 from tests.harness.named_keys import CheckedTransaction, checked
+from tests.harness.rows import Rows, rows_in
 from tests.sim.direct import close_as_it_is
 from tests.sim.loop import SimClock
 from tests.sim.power import Power
@@ -43,10 +45,11 @@ QUESTION_AGE_MS = 240_000
 
 
 @dataclass(slots=True)
-class _Submitted:
+class SimSubmitted:
     verb: str
     operation: Callable[[Transaction], Any]
     future: "Future[Any]"
+    keys: Keys = NO_KEYS
     is_awaited: bool = True
     result: object = None
     error: Exception | None = None
@@ -80,8 +83,8 @@ class SimWriter(SqliteWriter):
         self.wakeups = wakeups
         self.power = power
         self.promises = promises
-        self.queue: list[_Submitted] = []
-        self.unanswered: list[_Submitted] = []
+        self.queue: list[SimSubmitted] = []
+        self.unanswered: list[SimSubmitted] = []
         self.is_busy = False
         self.trouble = None
         self.commits = 0
@@ -94,9 +97,7 @@ class SimWriter(SqliteWriter):
         keys: Keys = NO_KEYS,
     ) -> Outcome:
         self.power.check_on()
-        submitted = _Submitted(
-            verb, checked(verb, operation, keys), get_running_loop().create_future()
-        )
+        submitted = self.submitted(verb, operation, keys)
         if verb in self.promises.answers_early:
             return self._carry_out_later(submitted)
         self._submit(submitted)
@@ -104,17 +105,24 @@ class SimWriter(SqliteWriter):
             result: Outcome = await submitted.future
         return result
 
-    def _carry_out_later(self, submitted: _Submitted) -> Any:
+    def submitted(
+        self, verb: str, operation: Callable[[Transaction], Any], keys: Keys
+    ) -> SimSubmitted:
+        future: Future[Any] = get_running_loop().create_future()
+        return SimSubmitted(verb, checked(verb, operation, keys), future)
+
+    def _carry_out_later(self, submitted: SimSubmitted) -> Any:
         """A broken promise: the answer is what will be true if nothing happens until then."""
         self.connection.execute("BEGIN")
         self.transaction.now_ms = self.clock.now_ms()
         result = submitted.operation(self.transaction)
         self.connection.execute("ROLLBACK")
+        self.transaction.forget()
         submitted.is_awaited = False
         get_running_loop().call_later(0.5, self._submit, submitted)
         return result
 
-    def _submit(self, submitted: _Submitted) -> None:
+    def _submit(self, submitted: SimSubmitted) -> None:
         if self.power.is_off:
             return
         self.queue.append(submitted)
@@ -137,18 +145,23 @@ class SimWriter(SqliteWriter):
         if self.power.is_off:
             return
         self.connection.execute("BEGIN IMMEDIATE")
+        self.transaction.forget()
         self.jumps.begin(self.transaction)
         self._carry_out_all(batch)
         self.connection.execute("COMMIT")
         self.jumps.committed()
+        self.committed(batch)
+
+    def committed(self, batch: list[SimSubmitted]) -> None:
+        """It is durable, and is answered in a moment."""
         self.commits += 1
         self.power.history.count("commits")
         self.power.history.tell("commit " + " ".join(_told(submitted) for submitted in batch))
-        for verb in verbs:
-            self.power.reach(verb, "after")
+        for submitted in batch:
+            self.power.reach(submitted.verb, "after")
         get_running_loop().call_later(self._moment(), self.answer_now, batch)
 
-    def _carry_out_all(self, batch: list[_Submitted]) -> None:
+    def _carry_out_all(self, batch: list[SimSubmitted]) -> None:
         """Together; or one by one if one of them fails, as the real one does."""
         try:
             for submitted in batch:
@@ -157,20 +170,22 @@ class SimWriter(SqliteWriter):
             self.connection.execute("ROLLBACK")
             self.transaction.hints = set()
             self.connection.execute("BEGIN IMMEDIATE")
+            self.transaction.forget()
             self.jumps.begin(self.transaction)
             for submitted in batch:
                 self._carry_out_one(submitted)
 
-    def _carry_out_one(self, submitted: _Submitted) -> None:
+    def _carry_out_one(self, submitted: SimSubmitted) -> None:
         self.connection.execute("SAVEPOINT operation")
         try:
             submitted.result = submitted.operation(self.transaction)
         except Exception as error:  # it belongs to its caller
             submitted.error = error
             self.connection.execute("ROLLBACK TO operation")
+            self.transaction.forget()
         self.connection.execute("RELEASE operation")
 
-    def answer_now(self, batch: list[_Submitted]) -> None:
+    def answer_now(self, batch: list[SimSubmitted]) -> None:
         self.is_busy = False
         if self.power.is_off:
             return
@@ -180,10 +195,13 @@ class SimWriter(SqliteWriter):
                 submitted.future.set_exception(submitted.error)
             else:
                 submitted.future.set_result(submitted.result)
-        hints, self.transaction.hints = self.transaction.hints, set()
-        for topic in sorted(hints):
+        for topic in sorted(self.hints_of_batch()):
             self.wakeups.hint(topic)
         self._begin()
+
+    def hints_of_batch(self) -> set[str]:
+        hints, self.transaction.hints = self.transaction.hints, set()
+        return hints
 
     def fail_all(self) -> None:
         """No notice is sent anything any more."""
@@ -231,13 +249,17 @@ class SimReaders(SqliteReaders):
         finally:
             self.connection.execute("ROLLBACK")
 
+    def rows(self) -> Rows:
+        """What is stored now."""
+        return rows_in(self.connection)
+
     async def close(self) -> None:
         close_as_it_is(self.connection)
 
 
 @dataclass(slots=True, kw_only=True)
 class Opened:
-    store: SqliteStore
+    store: SqliteStore | PostgresStore
     readers: SimReaders
 
 
@@ -263,16 +285,7 @@ async def open_sim_store(
     connection.pragma("synchronous", "OFF")
     readers = SimReaders(open_reader(path), clock=clock, power=power, dice=power.dice)
     writer = SimWriter(connection, clock=clock, wakeups=wakeups, power=power, promises=promises)
-    context = VerbContext(
-        world=world,
-        waiting_max=1_000,
-        question_age_ms_max=QUESTION_AGE_MS,
-        context_steps_max=1_000,
-        notify=Notify.ALL,
-        report_limits=ReportLimits(),
-        pairing=PairingLimits(),
-        new_code=new_code,
-    )
+    context = sim_context(world, new_code)
     store = SqliteStore(
         path=path,
         lock=lock,
@@ -285,5 +298,21 @@ async def open_sim_store(
     return Opened(store=store, readers=readers)
 
 
-def _told(submitted: _Submitted) -> str:
+def sim_context(
+    world: BootConfig, new_code: Callable[[], str], *, is_shared: bool = False
+) -> VerbContext:
+    return VerbContext(
+        world=world,
+        waiting_max=1_000,
+        question_age_ms_max=QUESTION_AGE_MS,
+        context_steps_max=1_000,
+        notify=Notify.ALL,
+        report_limits=ReportLimits(),
+        pairing=PairingLimits(),
+        new_code=new_code,
+        is_shared=is_shared,
+    )
+
+
+def _told(submitted: SimSubmitted) -> str:
     return submitted.verb if submitted.error is None else f"{submitted.verb}({submitted.error})"

@@ -29,7 +29,7 @@ from tests.harness.homes import SILENT, a_call
 from tests.harness.tally import WANTS_ALL
 from tests.sim.machine import CHATS, Machine
 
-EXAMPLES, GROUPS, STEPS = (4_000, 80, 50) if WANTS_ALL else (72, 4, 25)
+EXAMPLES, GROUPS, STEPS = (4_000, 80, 50) if WANTS_ALL else (48, 4, 25)
 ONE_SEED = os.environ.get("KOBOSHI_SEED", "")
 WORDS = st.sampled_from(["hello", "yes", "no"])
 CHAT = st.sampled_from(CHATS)

@@ -42,6 +42,8 @@ FOUND_LATE = {
     "nobody tells how a job ended": 129,
     "a backlog of two people is one turn": 258,
     "what is sent to this boot is joined": 156,
+    "answer and outbox in two transactions": 173,
+    "counter after dispatch": 37,
 }
 """Seeds that notice a bug which most do not. They are tried first; where another history has come
 about since, the others are looked through as usual."""

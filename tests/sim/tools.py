@@ -18,8 +18,8 @@ from koboshi.ports.runners import (
     Seen,
 )
 from koboshi.ports.runners import Life as ProcessLife
+from koboshi.ports.store import Store
 from koboshi.processes.ends import ProcessEnds
-from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.tools.ask import ASK
 from koboshi.tools.asking import Asking
 from koboshi.tools.patterns import matcher
@@ -123,7 +123,7 @@ class SimRunners:
         return b"" if program is None else program.printed(self.clock.monotonic())
 
 
-def sim_tools(runners: SimRunners, store: SqliteStore, workdir: Path) -> Toolbox:
+def sim_tools(runners: SimRunners, store: Store, workdir: Path) -> Toolbox:
     """Tools of every effect, and the real ones for commands on the runners of the simulation."""
     effects, power, clock = runners.effects, runners.power, runners.clock
     ends = ProcessEnds(

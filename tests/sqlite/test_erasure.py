@@ -8,11 +8,12 @@ import pytest
 from koboshi.commands.parse import parse_command
 from koboshi.commands.run import respond
 from koboshi.domain.erasure import ERASED
-from koboshi.domain.files import Attachment
+from koboshi.domain.files import PICTURES, Attachment
 from koboshi.domain.ids import Seq
-from koboshi.domain.transcript import Message, Reply, Summary
+from koboshi.domain.transcript import Message, Note, Reply, Summary
 from koboshi.ports.store import Arrival
 from koboshi.runtime.erasing import Erasing
+from koboshi.runtime.picture_shelf import PictureShelf
 from tests.harness.backends import SqliteBackend
 from tests.harness.homes import FRONT, WEB, Home, OpenHome, a_call
 
@@ -78,6 +79,20 @@ async def test_the_words_are_nowhere_and_those_of_others_stay(bobs: tuple[Home, 
     assert OTHERS.encode() in left
     assert not (folder / "work" / "received" / f"{SECRET}.txt").exists()
     assert await home.store.erasures.unfinished() == ()
+
+
+async def test_a_picture_that_was_shown_to_the_model_goes_too(bobs: tuple[Home, Path]) -> None:
+    home, folder = bobs
+    claim = await home.claim()
+    shelf = PictureShelf(folder=folder / PICTURES)
+    digest = await shelf.put("12-0", SECRET.encode())
+    note = Note(cause=f"picture:12:0:{digest}", text="a picture")
+    await home.store.turns.note(claim, note)
+
+    await home.store.erasures.erase(WEB, "bob", "operator")
+    assert await erasing(home, folder).finish()
+
+    assert list((folder / PICTURES).iterdir()) == []
 
 
 async def test_the_model_is_shown_a_neutral_line(bobs: tuple[Home, Path]) -> None:

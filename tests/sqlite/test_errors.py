@@ -24,7 +24,7 @@ from tests.harness.victim import open_here
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of two megabytes."""
-    with small_disk(tmp_path / "disk", megabytes=2) as folder:
+    with small_disk(tmp_path / "disk", megabytes=3) as folder:
         yield folder
 
 

@@ -12,9 +12,10 @@ import pytest
 from koboshi.domain.errors import StoreRefused
 from koboshi.domain.ids import DeliveryId
 from koboshi.domain.outbox import Delivery
+from koboshi.stores.migration_scripts import migration_scripts
 from koboshi.stores.sqlite import file, migrate
 from koboshi.stores.sqlite.file import open_reader, open_writer
-from koboshi.stores.sqlite.migrate import APPLICATION_ID, migration_scripts, newest_version
+from koboshi.stores.sqlite.migrate import APPLICATION_ID, newest_version
 from tests.harness.homes import Home
 from tests.harness.strace import Traced, needs_strace, run_traced
 from tests.harness.tally import WANTS_ALL
@@ -22,7 +23,7 @@ from tests.harness.victim import open_here, warnings_of
 
 NAME = "koboshi.db"
 
-EVERY = 5 if WANTS_ALL else 30
+EVERY = 5 if WANTS_ALL else 60
 """Calls of a first start from one kill to the next."""
 FEW = {"pwrite64": 80, "unlink": 8, "fsync": 4, "fdatasync": 2}
 STEP_OF = {"pwrite64": 7} if WANTS_ALL else FEW
@@ -124,6 +125,7 @@ async def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
         await open_home(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @needs_strace
 async def test_a_first_start_may_be_killed_anywhere(tmp_path: Path) -> None:
@@ -493,6 +495,7 @@ async def test_a_reader_replaces_nothing(tmp_path: Path) -> None:
     assert files_of(tmp_path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @needs_strace
 async def test_a_restore_may_be_killed_anywhere(tmp_path: Path) -> None:

@@ -17,10 +17,12 @@ from koboshi.domain.command import Command, CommandName, Response, SessionFacts
 from koboshi.domain.errors import Fenced
 from koboshi.domain.transcript import Effect, Need
 from koboshi.ports.store import Arrival
+from koboshi.stores.batch_writer import Submitted
 from koboshi.stores.sqlite.store import SqliteStore
+from koboshi.stores.sqlite.writer import SqliteWriter
 from tests.harness.backends import IMPATIENT, SqliteBackend
 from tests.harness.homes import Home, a_call
-from tests.harness.polling import until
+from tests.harness.polling import WITHIN_S, until
 
 STATUS = Command(name=CommandName.STATUS, said="/status")
 
@@ -39,7 +41,7 @@ async def busy_writer(home: Home) -> AsyncIterator[None]:
 
     def slowly(_command: Command, _facts: SessionFacts) -> Response:
         entered.set()
-        assert leave.wait(20), "the test forgot to let go"
+        assert leave.wait(WITHIN_S), "the test forgot to let go"
         return Response(reply="fine")
 
     arrival = Arrival(inbound=home.inbound("/status", chat="slow"), command=STATUS)
@@ -182,6 +184,60 @@ async def test_a_caller_that_is_cancelled_has_written_all_the_same(home: Home) -
     assert len(receipts) == 1, "it waited for its commit"
     assert [turn.request for turn in await home.turns("ann")] == ["cancelled"]
     assert [turn.request for turn in await home.turns("bob")] == ["beside it"]
+
+
+async def test_a_cancellation_that_meets_the_answer_loses_neither(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is in the queue of the loop, before what wakes the cancelled caller."""
+    told, answer = threading.Event(), SqliteWriter._answer
+
+    def noted(writer: SqliteWriter, batch: list[Submitted], hints: set[str]) -> None:
+        answer(writer, batch, hints)
+        told.set()
+
+    monkeypatch.setattr(SqliteWriter, "_answer", noted)
+    scope, receipts = CancelScope(), []
+
+    async def cancelled() -> None:
+        with scope:
+            receipts.append(await home.say("cancelled"))
+            await checkpoint()
+            raise AssertionError("the cancellation was swallowed")
+
+    with fail_after(20):
+        async with create_task_group() as tasks:
+            tasks.start_soon(cancelled)
+            await checkpoint()
+            assert told.wait(20)  # the loop stands still
+            scope.cancel()
+
+    assert scope.cancelled_caught
+    assert len(receipts) == 1
+    assert [turn.request for turn in await home.turns()] == ["cancelled"]
+
+
+async def test_a_caller_that_was_cancelled_before_it_asked_has_its_answer_too(home: Home) -> None:
+    receipts = []
+    with CancelScope() as scope:
+        scope.cancel()
+        receipts.append(await home.say("late"))
+        await checkpoint()
+        raise AssertionError("the cancellation was swallowed")
+
+    assert scope.cancelled_caught
+    assert len(receipts) == 1
+    assert [turn.request for turn in await home.turns()] == ["late"]
+
+
+async def test_a_cancelled_caller_hears_of_its_failure(home: Home) -> None:
+    lost = await home.work_on(chat="bob")
+    await home.stop(chat="bob")
+
+    with CancelScope() as scope:
+        scope.cancel()
+        with pytest.raises(Fenced):
+            await home.answer(lost)
 
 
 async def test_a_task_that_is_torn_down_from_outside_has_written_all_the_same(home: Home) -> None:

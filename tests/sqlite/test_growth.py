@@ -49,6 +49,7 @@ async def work_long(home: Home, count: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 async def test_the_same_traffic_once_more_grows_the_file_by_a_tenth_at_most(home: Home) -> None:
     """Issue 13, A4: measured over the whole file, after retention and without VACUUM, where little
     of the traffic is kept for good."""

@@ -43,10 +43,13 @@ def test_no_view_looks_through_a_whole_table(connection: apsw.Connection, query:
 def test_looking_for_what_is_due_reads_only_that(connection: apsw.Connection, name: str) -> None:
     """S165: one range of the index that knows what is not closed; no row of any other turn is
     read, and nothing is sorted."""
-    values = {"now": 1, "limit": 1, "recovered": 0, "latest": 1, "worker_id": 1}
+    values: dict[str, int | str] = {"now": 1, "limit": 1, "recovered": 0, "latest": 1}
+    values |= {"worker_id": 1, "node": "a", "home": "b", "late_ms": 1}
     plan = [
         str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {QUERIES[name]}", values)
     ]
 
     assert "turns_alive (state=? AND <expr>=?" in plan[0], plan
-    assert not any("SCAN" in step or "TEMP" in step for step in plan), plan
+    # Of the boots, only those that live are in this index.
+    steps = [step for step in plan if not step.endswith("INDEX workers_not_ended")]
+    assert not any("SCAN" in step or "TEMP" in step for step in steps), plan

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.cli.process import KOBOSHI
 from tests.systemd.machine import Machine, UnitGateway, installed, why_not
 
 Install = Callable[..., UnitGateway]
@@ -26,8 +27,8 @@ def install(machine: Machine) -> Iterator[Install]:
     """Installs the unit, with a drop-in if one is given."""
     made: list[UnitGateway] = []
 
-    def make(besides: str = "", *arguments: str) -> UnitGateway:
-        made.append(installed(machine, besides, *arguments))
+    def make(besides: str = "", *arguments: str, program: str = KOBOSHI) -> UnitGateway:
+        made.append(installed(machine, besides, *arguments, program=program))
         return made[-1]
 
     yield make

@@ -16,6 +16,7 @@ import pytest
 
 from koboshi.cli.ask_owner import ask_gateway
 from tests.cli.process import KOBOSHI, Gateway, ended, environment, until
+from tests.harness.polling import WITHIN_S
 
 USER = "koboshi"
 UID = 59_123
@@ -135,12 +136,12 @@ class Machine:
         """Kill the first process; the kernel ends all others in there."""
         if self._outer.poll() is None:
             os.kill(self.pid, signal.SIGKILL)
-        self._outer.wait(10)
+        self._outer.wait(WITHIN_S)
         if self._outer.stdout is not None:
             self._outer.stdout.close()
         folders = [*self._cgroup.rglob("*/"), self._cgroup]
         for folder in sorted(folders, key=lambda each: -len(each.parts)):
-            until(partial(_removed, folder), f"{folder} is empty", within_s=10)
+            until(partial(_removed, folder), f"{folder} is empty")
 
 
 class UnitGateway(Gateway):
@@ -211,9 +212,11 @@ class UnitGateway(Gateway):
             shutil.rmtree(self.machine.inside(folder), ignore_errors=True)
 
 
-def installed(machine: Machine, besides: str = "", *arguments: str) -> UnitGateway:
+def installed(
+    machine: Machine, besides: str = "", *arguments: str, program: str = KOBOSHI
+) -> UnitGateway:
     """A gateway from our own unit, with what the tests need and `besides` as a drop-in."""
-    shown = machine.run(KOBOSHI, "service", "show", "--system", *arguments)
+    shown = machine.run(program, "service", "show", "--system", *arguments)
     assert shown.code == 0, shown.err
     folder = machine.inside(Path("/etc/systemd/system"))
     (folder / UNIT).write_text(shown.out)

@@ -20,6 +20,7 @@ from koboshi.domain.sandbox import Boundary
 from koboshi.ports.tool import ToolFailed
 from koboshi.tools.files.inside import resolve_inside
 from tests.fakes.files import Files
+from tests.harness.polling import WITHIN_S
 
 CANARY = "canary-7f31"
 BOUNDARIES = (Boundary.BUBBLEWRAP, Boundary.LANDLOCK)
@@ -265,7 +266,7 @@ async def test_a_link_that_is_swapped_meanwhile_never_shows_the_canary(
                         shown.append(str(failed))
     finally:
         is_over.set()
-        swapper.join(30)
+        swapper.join(WITHIN_S)
 
     assert not any(CANARY in each for each in shown)
     assert (person / "token").read_text() == CANARY

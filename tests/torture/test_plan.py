@@ -20,9 +20,20 @@ NOT_MET = {
     "schedules.wish",
     "goals.claim",
     "goals.judged",
+    "memory.wish",
+    "memory.show",
+    "memory.read_back",
+    "memory.paint",
+    "memory.painted",
+    "children.delegate",
+    "models.bench",
+    "models.put_on",
+    "budget.reserve",
+    "budget.settle",
 }
-"""Verbs that no errand reaches: no errand ends or watches a job, orders something for later or
-pursues a goal, no chat is long enough, and there is no operator. They are killed at in
+"""Verbs that no errand reaches: no errand ends or watches a job, orders something for later,
+pursues a goal, keeps something in mind or delegates, no chat is long enough, no model costs
+anything or is replaced by another, and there is no operator. They are killed at in
 tests/crash/test_every_point.py; verbs that a web chat never reaches are killed at elsewhere.
 """
 

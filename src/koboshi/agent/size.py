@@ -1,9 +1,11 @@
 """The size of a request in tokens, estimated without the model."""
 
-from koboshi.domain.transcript import Call, HeardMessage, HeardNote, Reply, Step
+from koboshi.domain.transcript import Call, HeardMessage, HeardNote, HeardPicture, Reply, Step
 from koboshi.ports.model import Request, ToolSpec
 
 BYTES_PER_TOKEN = 4
+PICTURE_TOKENS = 1_500
+"""About what providers count for a picture of the size that we send."""
 STEP_TOKENS = 8
 """The overhead of a step beside its text."""
 
@@ -21,6 +23,8 @@ def tokens_of_step(step: Step) -> int:
         words += tokens_of(step.body.heading)
     if isinstance(step.body, HeardNote):
         words += tokens_of(step.body.moment)
+    if isinstance(step.body, HeardPicture):
+        words += PICTURE_TOKENS
     if isinstance(step.body, Reply):
         words += sum(_tokens_of_call(call) for call in step.body.calls)
         words = max(words, tokens_of(step.body.raw))

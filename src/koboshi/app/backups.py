@@ -8,8 +8,10 @@ from pathlib import Path
 from anyio import sleep
 
 from koboshi.app.owned import owned_store
+from koboshi.app.stores import MISSING, is_in_home
 from koboshi.clock import SystemClock
 from koboshi.config import Config
+from koboshi.domain.errors import StoreRefused
 from koboshi.ports.backups import BackupStanding, BackupState
 from koboshi.stores import faults
 from koboshi.stores.sqlite.backup_check import prove
@@ -67,12 +69,30 @@ def proven(file: Path, tick: Callable[[], None]) -> tuple[int, int, Mapping[str,
     return found.version, found.bytes, found.rows
 
 
-async def restored(home: Path, file: Path, tick: Callable[[], None]) -> Restored:
-    """Put the backup into the home. Raises HomeHeld or StoreRefused; then nothing was changed."""
+async def restored(
+    config: Config, file: Path, *, accepts_loss: bool, tick: Callable[[], None]
+) -> Restored:
+    """Put the backup into the store. Raises HomeHeld, StoreRefused or StoreFailed; then nothing was
+    changed."""
 
     def go_on() -> bool:
         tick()
         return True
 
+    if not is_in_home(config):
+        try:
+            from koboshi.stores.moving.restoring import restore_to_server
+        except ImportError as error:
+            raise StoreRefused(MISSING) from error
+        return restore_to_server(
+            config.home,
+            file,
+            config.store.url,
+            clock=SystemClock(),
+            accepts_loss=accepts_loss,
+            go_on=go_on,
+        )
     crash_at = os.environ.get(faults.VARIABLE, "")
-    return await restore_backup(home, file, clock=SystemClock(), crash_at=crash_at, go_on=go_on)
+    return await restore_backup(
+        config.home, file, clock=SystemClock(), crash_at=crash_at, go_on=go_on
+    )

@@ -63,8 +63,8 @@ def _enclosure(config: Config, environ: Mapping[str, str], chosen: Boundary) -> 
         boundary=chosen,
         workdirs=(str(config.gateway.workdir),),
         kept=str(config.home / KEPT_NAME),
-        hidden=tuple(_hidden(config)),
-        touchable=_touchable(config),
+        hidden=hidden_paths(config),
+        touchable=touchable_of(config),
         exceptions=Exceptions(
             readable=_full(tools.readable),
             writable=_full(tools.writable),
@@ -120,8 +120,8 @@ def server_enclosure(
         boundary=seen.chosen_for(sandbox),
         workdirs=(),
         kept=str(config.home / KEPT_NAME),
-        hidden=tuple(_hidden(config)),
-        touchable=_touchable(config),
+        hidden=hidden_paths(config),
+        touchable=touchable_of(config),
         exceptions=Exceptions(
             readable=(*_own_files(config, server, environment), *_full(server.readable)),
             writable=_full(server.writable),
@@ -147,11 +147,11 @@ def _own_files(
         environment=environment,
         workdir=str(config.gateway.workdir),
         home=os.path.expanduser("~"),
-        touchable=_touchable(config),
+        touchable=touchable_of(config),
     )
 
 
-def _touchable(config: Config) -> tuple[str, ...]:
+def touchable_of(config: Config) -> tuple[str, ...]:
     """Folders that programs of some chat or server may write, without links."""
     servers = (path for server in config.mcp for path in server.writable)
     named = (str(config.gateway.workdir), *config.tools.writable, *servers)
@@ -188,8 +188,12 @@ def guard_of(config: Config) -> PortGuard:
     return PortGuard(frozenset(place[1] for place in places if place and place[1]))
 
 
-def _hidden(config: Config) -> Iterator[str]:
+def hidden_paths(config: Config) -> tuple[str, ...]:
     """What no program may see, wherever it lies."""
+    return tuple(_hidden(config))
+
+
+def _hidden(config: Config) -> Iterator[str]:
     yield str(config.home)
     if config.file is not None:
         yield str(config.file)

@@ -8,7 +8,13 @@ from contextlib import asynccontextmanager
 
 from koboshi.app.birth import birth_of
 from koboshi.app.boot_config import boot_config_of
-from koboshi.app.builders.control import control_context_of, goal_limits, pairing_limits
+from koboshi.app.builders.control import (
+    child_limits,
+    control_context_of,
+    goal_limits,
+    memory_limits,
+    pairing_limits,
+)
 from koboshi.app.stores import GatewayStore, open_configured
 from koboshi.app.zone import zone_rules, zones_of
 from koboshi.clock import SystemClock
@@ -44,6 +50,8 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[GatewayStore
             zone_named=zones_of(config),
             zone_rules=zone_rules(config),
             goal_limits=goal_limits(config),
+            child_limits=child_limits(config),
+            memory_limits=memory_limits(config),
         ),
     )
     try:

@@ -3,49 +3,61 @@
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import structlog
-from anyio import Event, create_task_group, move_on_after, open_signal_receiver, to_thread
+from anyio import create_task_group, move_on_after, open_signal_receiver, to_thread
 from anyio.abc import TaskStatus
 
-from koboshi import __version__
 from koboshi.app.birth import UNKNOWN, birth_of
-from koboshi.app.boot_config import boot_config_of, opened_model
+from koboshi.app.boot_config import boot_config_of, opened_models
 from koboshi.app.boundary import (
     KEPT_NAME,
     boundary_words,
     enclosure_of,
-    guard_of,
     is_held,
     limit_words,
 )
 from koboshi.app.builders.control import (
-    PROCESSES_NAME,
     backlog_limits,
+    child_limits,
     erasing_of,
     goal_limits,
+    memory_limits,
     pairing_limits,
     report_limits,
 )
 from koboshi.app.builders.gateway import Built, build
 from koboshi.app.builders.shared import Shared
+from koboshi.app.garbage import collect_seldom
+from koboshi.app.moving_in.placing import CONFIG, finish_moves
 from koboshi.app.plugins import load_plugins
+from koboshi.app.prices import budget_limits, prices_of
+from koboshi.app.run_options import RunOptions as RunOptions
 from koboshi.app.servers import keep_connected
-from koboshi.app.start_check import usable_model, workdir_warnings
+from koboshi.app.sharing import shared_by
+from koboshi.app.start_check import StartRefused, usable_models, workdir_warnings
+from koboshi.app.starting import started
 from koboshi.app.stores import GatewayStore, open_configured
+from koboshi.app.trial import (
+    REHEARSED,
+    confirm_when_built,
+    go_back,
+    refusals,
+    rehearsed_config,
+)
+from koboshi.app.update_start import GoingBack, OnTrial
 from koboshi.app.zone import zone_rules, zones_of
 from koboshi.boundary.control_groups import ControlGroups
-from koboshi.channels.common.held_listeners import HeldListeners
 from koboshi.channels.web.channel import WebChannel
-from koboshi.clock import SystemClock
+from koboshi.clock import SystemClock, boottime
 from koboshi.config import Config
 from koboshi.config.home_modes import close_files, close_home
-from koboshi.control.neighbours import Neighbours
+from koboshi.config.likeness import config_fingerprint
+from koboshi.domain.burial import TRUST_PART
 from koboshi.domain.errors import StoreFailed, Unusable, is_or_holds
 from koboshi.domain.phrases import members_now
 from koboshi.domain.recovery import BootConfig
@@ -55,17 +67,16 @@ from koboshi.domain.worker import EndedHow, Worker
 from koboshi.ports.model import Model
 from koboshi.processes.inside_folders import InsideFolders
 from koboshi.processes.installed import INSTALLED
-from koboshi.processes.runners import LocalRunners
+from koboshi.runtime.chain_look import ChainLook
 from koboshi.runtime.drain import Drain
-from koboshi.runtime.host import Surroundings
 from koboshi.runtime.indexing import Indexing
-from koboshi.runtime.memory import count_kills
 from koboshi.runtime.minutes import NoteMinutes
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.opening import Opening
 from koboshi.runtime.outgoing_files import Parcels
 from koboshi.runtime.retention import Forgetting
 from koboshi.runtime.status_notifier import StatusNotifier
+from koboshi.runtime.trust import Trust
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.options import StoreOptions
@@ -79,27 +90,6 @@ ROOT_REMEDY = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    lock_wait_seconds: float
-    accepts_loss: bool = False
-    holds_outbox: bool = False
-    """Whether nothing owed by now is sent before the operator releases it."""
-    announce: Callable[[str, Callable[[], str | None]], None] = lambda _address, _make_link: None
-    """Told the address, and how to make a link that lets a browser in, once it serves."""
-    on_stopping: Callable[[], None] = lambda: None
-    """Called when the stop begins, to bound it from outside."""
-    wrong_configuration: Callable[[], str] = str
-    """Reads the configuration again, and says why a start on it would be refused; empty if it would
-    not. It reads files, and is called in a thread."""
-    notifier: Notifier = field(default_factory=Notifier)
-    surroundings: Surroundings = field(default_factory=Surroundings)
-    listeners: HeldListeners = field(default_factory=HeldListeners)
-    """Sockets that the gateway before this one has left, and that the next one gets."""
-    is_supervised: bool = False
-    """Whether a parent of ours starts the gateway again whenever it dies."""
-
-
 async def serve(config: Config, options: RunOptions) -> bool:
     """Run a gateway on the configuration until it is asked to stop. Returns whether it is to be
     started again.
@@ -108,13 +98,33 @@ async def serve(config: Config, options: RunOptions) -> bool:
     """
     # An upgrade while we run must not mix its code with ours.
     with INSTALLED.guarded():
-        async with opened_model(config, usable_model(config)) as model:
-            return await _serve(config, options, model)
+        async with opened_models(usable_models(config)) as models:
+            return await _serve(config, options, models)
 
 
-async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
+async def rehearse(config: Config, folder: Path) -> None:
+    """Open the copy of a database in `folder`, bring it to our schema, and build a gateway on it
+    that never runs. Raises StoreRefused, StoreFailed and Unusable."""
+    if wrong := refusals(config):
+        raise StartRefused(wrong, missing_keys=())
+    config, clock, wakeups = rehearsed_config(config, folder), SystemClock(), LocalWakeups()
+    options = RunOptions(lock_wait_seconds=0)
+    store = await _open(config, options, boot_config_of(config), clock, wakeups)
+    try:
+        async with opened_models(usable_models(config)) as models:
+            shared = shared_by(
+                config, options, store, models, clock, wakeups, Trust(), None, REHEARSED
+            )
+            _built(shared, options)
+    finally:
+        await store.close()
+
+
+async def _serve(config: Config, options: RunOptions, models: Mapping[str, Model]) -> bool:
     clock, wakeups, world = SystemClock(), LocalWakeups(), boot_config_of(config)
     options.notifier.status("opening the store")
+    if isinstance(options.update, GoingBack):
+        await go_back(config, options.update, options.lock_wait_seconds)
     store = await _open(config, options, world, clock, wakeups)
     for warning in (*config.warnings, *workdir_warnings(config), *store.warnings):
         log.warning("startup_warning", warning=warning)
@@ -122,34 +132,36 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
         log.warning("runs_as_root", remedy=ROOT_REMEDY)
     _say_boundary(config)
     try:
-        kills = count_kills()
-        worker = await store.workers.start(
-            socket.gethostname(), os.getpid(), birth_of(), __version__, kills
-        )
+        if CONFIG in await finish_moves(config.home, store):
+            log.warning("configuration_moved_in", how="start again with it")
+            return True
+        trust = _trust(config, store)
+        enclosure = await to_thread.run_sync(enclosure_of, config, os.environ)
+        share = partial(shared_by, config, options, store, models, clock, wakeups, trust, enclosure)
+        if isinstance(options.update, OnTrial):
+            await confirm_when_built(lambda worker: _built(share(worker), options), options.update)
+        begun = trust.now()
+        worker = await started(config, store, clock)
+        trust.renew(begun)
+        store.listen()
         if members := await store.people.tell_of_roles():
             log.warning("members_now", reason=members_now(members))
-        seconds = options.surroundings.drain_seconds(config.gateway.drain_seconds)
-        shared = Shared(
-            config=config,
-            store=store,
-            model=model,
-            worker=worker,
-            drain=Drain(wakeups=wakeups, seconds=seconds),
-            clock=clock,
-            wakeups=wakeups,
-            has_recovered=Event(),
-            runners=LocalRunners(config.home / PROCESSES_NAME, guard=guard_of(config)),
-            enclosure=await to_thread.run_sync(enclosure_of, config, os.environ),
-            neighbours=Neighbours(clock=clock, boundary=(is_held(config), boundary_words(config))),
-            listeners=options.listeners,
-            is_supervised=options.is_supervised,
-            why_not_restart=partial(to_thread.run_sync, options.wrong_configuration),
-        )
+        shared = share(worker)
         async with _refusal_booked(store, worker):
             await _live(shared, options)
         return shared.drain.how is Leave.RESTART
     finally:
         await store.close()
+
+
+def _built(shared: Shared, options: RunOptions) -> Built:
+    return build(shared, lambda: _begin_stop(options), options.notifier.extend)
+
+
+def _trust(config: Config, store: GatewayStore) -> Trust:
+    if not store.is_shared:
+        return Trust()
+    return Trust(seconds=config.store.lease_seconds * TRUST_PART, now=boottime)
 
 
 @asynccontextmanager
@@ -168,7 +180,8 @@ async def _live(shared: Shared, options: RunOptions) -> None:
     """Build the gateway, and run it with what belongs beside it until it has ended."""
     config, worker = shared.config, shared.worker
     _make_workdir(config.gateway.workdir)
-    built = build(shared, lambda: _begin_stop(options), options.notifier.extend)
+    built = _built(shared, options)
+    collect_seldom()
     opening = built.gateway.intake.opening
     home, place = str(config.home), options.surroundings.place
     log.info("gateway_started", worker=worker.worker_id, home=home, place=place)
@@ -184,15 +197,31 @@ async def _live(shared: Shared, options: RunOptions) -> None:
         tasks.start_soon(_inside_folders(shared).keep_sweeping)
         tasks.start_soon(_forgetting(shared).keep_forgetting)
         tasks.start_soon(_minutes(shared).keep_noting)
+        if config.chain or budget_limits(config).is_set:
+            look = _chain_look(shared)
+            shared.neighbours.chain = look.told
+            tasks.start_soon(look.keep_looking)
         indexing = Indexing(search=shared.store.search, wakeups=shared.wakeups)
         tasks.start_soon(indexing.keep_indexing)
         tasks.start_soon(erasing_of(config, shared.store).keep_erasing, shared.wakeups)
+        tasks.start_soon(shared.memory_files.keep_writing, shared.wakeups)
         # What is not needed to accept messages comes after it.
         before = [opening.is_known] if built.web else []
         tasks.start_soon(keep_connected, built.servers, before)
         tasks.start_soon(load_plugins, built.plugins, [*before, shared.has_recovered])
         await built.gateway.run()
         tasks.cancel_scope.cancel()
+
+
+def _chain_look(shared: Shared) -> ChainLook:
+    config = shared.config
+    return ChainLook(
+        models=shared.store.models,
+        budget=shared.store.budget,
+        clock=shared.clock,
+        names=tuple(model.called for model in config.links),
+        has_budget=budget_limits(config).is_set,
+    )
 
 
 async def _close_home(config: Config) -> None:
@@ -249,7 +278,13 @@ async def _open(
             zone_named=zones_of(config),
             zone_rules=zone_rules(config),
             goal_limits=goal_limits(config),
+            child_limits=child_limits(config),
+            memory_limits=memory_limits(config),
             schedules_max=config.limits.schedules_per_member_max,
+            node=config.gateway.node or socket.gethostname(),
+            fingerprint=config_fingerprint(config),
+            lease_seconds=config.store.lease_seconds,
+            is_workdir_shared=config.gateway.workdir_shared,
         ),
         on_failure=lambda failure: log.error("store_failed", error=str(failure)),
         on_trouble=lambda trouble: log.warning("store_waits", reason=trouble),
@@ -305,6 +340,7 @@ async def _announce(channel: WebChannel, options: RunOptions, opening: Opening) 
     opening.accept()
     options.notifier.ready()
     options.announce(channel.address or "", channel.login_link)
+    await channel.share_codes()
     log.info("web_listening", address=channel.address, port=port)
 
 
@@ -348,5 +384,5 @@ def _minutes(shared: Shared) -> NoteMinutes:
         minutes=shared.store.minutes,
         meter=shared.meter,
         database=shared.config.home / "koboshi.db",
-        model=shared.config.model.name,
+        prices=prices_of(shared.config),
     )

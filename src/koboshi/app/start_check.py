@@ -6,10 +6,11 @@ same: what a start refuses, they refuse.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from koboshi.app.boot_config import remote_model
+from koboshi.app.boot_config import remote_models
 from koboshi.app.boundary import is_written_down, why_none
 from koboshi.channels.common.listening import (
     ListenAddress,
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 class StartRefused(Unusable):
     """No gateway can be built on this configuration, for all of these reasons."""
 
-    def __init__(self, reasons: tuple[str, ...], *, lacks_key: bool) -> None:
-        super().__init__("\n".join(reasons))
-        self.reasons = reasons
-        self.lacks_key = lacks_key
+    def __init__(self, others: tuple[str, ...], *, missing_keys: tuple[str, ...]) -> None:
+        self.reasons = (*missing_keys, *others)
+        super().__init__("\n".join(self.reasons))
+        self.others = others
+        """Those that are not a missing key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,25 +47,34 @@ class StartVerdict:
     warnings: tuple[str, ...] = ()
 
 
-def usable_model(config: Config) -> "RemoteModel | PluginModel | None":
-    """The first thing that a start does: the model, unless it is the scripted one, if a gateway can
-    be built on the configuration. Nothing is begun. Raises StartRefused with every reason."""
-    reasons, lacks_key = list[str](), False
-    model: RemoteModel | PluginModel | None = None
-    try:
-        model = None if config.model.is_scripted else remote_model(config)
-    except ModelUnusable as error:
-        reasons.append(str(error))
-        lacks_key = isinstance(error, KeyMissing)
+def usable_models(config: Config) -> "dict[str, RemoteModel | PluginModel | None]":
+    """The first thing that a start does: the models by what they are called, None for the scripted
+    one, if a gateway can be built on the configuration. Nothing is begun. Raises StartRefused with
+    every reason."""
+    reasons, keys = list[str](), list[str]()
+    models: dict[str, RemoteModel | PluginModel | None] = {}
+    for model in config.links:
+        try:
+            models |= remote_models((model,), config)
+        except KeyMissing as error:
+            keys.append(str(error))
+        except ModelUnusable as error:
+            reasons.append(str(error))
     try:
         require_library([server.name for server in config.enabled_mcp])
     except ToolUnusable as error:
         reasons.append(str(error))
+    if config.enabled_agents and find_spec("acp") is None:
+        listed = ", ".join(config.enabled_agents)
+        reasons.append(
+            f"the agents of the configuration ({listed}) need a library that is not installed: run "
+            '`pip install "koboshi[acp]"`, or set enabled = false'
+        )
     if is_written_down(config) and (wrong := why_none(config)):
         reasons.append(f'tools.sandbox = "{config.tools.sandbox}": {wrong}')
-    if reasons:
-        raise StartRefused(tuple(reasons), lacks_key=lacks_key)
-    return model
+    if reasons or keys:
+        raise StartRefused(tuple(reasons), missing_keys=tuple(keys))
+    return models
 
 
 def verdict_on(
@@ -98,10 +109,9 @@ def _home(home: Path) -> Iterator[str]:
 
 def _unbuilt(config: Config, *, needs_secrets: bool) -> tuple[str, ...]:
     try:
-        usable_model(config)
+        usable_models(config)
     except StartRefused as refused:
-        is_key_alone = refused.lacks_key and not needs_secrets
-        return refused.reasons[1:] if is_key_alone else refused.reasons
+        return refused.reasons if needs_secrets else refused.others
     return ()
 
 

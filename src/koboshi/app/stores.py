@@ -9,8 +9,10 @@ from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.timing import Timing
 from koboshi.ports.clock import Clock
+from koboshi.ports.server import ServerFigures
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import Wakeups
+from koboshi.stores.faults import CrashPoint
 from koboshi.stores.options import StoreOptions
 from koboshi.stores.sqlite.store import open_store
 
@@ -27,11 +29,16 @@ class GatewayStore(Store, Protocol):
     @property
     def commit_times(self) -> Timing: ...
 
+    def listen(self) -> None: ...
+
     @property
     def refusals(self) -> Mapping[str, int]: ...
 
     @property
     def fenced(self) -> int: ...
+
+    @property
+    def figures(self) -> ServerFigures | None: ...
 
     @property
     def reserve_bytes(self) -> int: ...
@@ -64,6 +71,7 @@ async def open_configured(
             on_trouble=on_trouble,
         )
     try:
+        from koboshi.stores.moving.backups import ServerBackups
         from koboshi.stores.postgres.store import open_postgres
     except ImportError as error:
         raise StoreRefused(MISSING) from error
@@ -76,4 +84,5 @@ async def open_configured(
         options=options,
         on_failure=on_failure,
         on_trouble=on_trouble,
+        backups=ServerBackups(config.store.url, config.home, clock, CrashPoint(options.crash_at)),
     )

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,6 @@ from koboshi.cli.backup_words import made_lines, restored_lines
 from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
-    WRONG_SETUP,
     CommandFailure,
     failures_told,
     home_options,
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.1
 KEPT = 14
 _FILE = click.Path(path_type=Path)
-NOT_IN_HOME = (
-    "the store is PostgreSQL: restore it with its own tools, then start with --hold-outbox once"
-)
 
 
 @click.group(cls=NearGroup)
@@ -69,7 +66,7 @@ def create(
         config = loaded(home, config_file)
         file = "" if to is None else str(to.absolute())
         with bar(not as_json) as show:
-            made = _made(config, file, keep, show)
+            made = backup_made(config, file, keep, show)
         if made.state != "made":
             raise CommandFailure(FAILED, "failed", escaped(made.trouble))
         if as_json:
@@ -117,12 +114,18 @@ def list_backups(home: Path | None, config_file: Path | None, as_json: bool) -> 
 
 @click.command()
 @click.argument("file", type=_FILE)
+@click.option(
+    "--accept-data-loss", "accepts_loss", is_flag=True, help="Also to a server that does not flush."
+)
 @home_options
 @json_option
-def restore(file: Path, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+def restore(
+    file: Path, accepts_loss: bool, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
     """Put the backup FILE in the place of the database. The gateway must be stopped.
 
-    The database that is there now is kept in <home>/quarantine. What the backup owes to people is
+    The database that is there now is kept in <home>/quarantine. On PostgreSQL, store.url must name
+    an empty database, and the old one stays as it is. What the backup owes to people is
     held, because it may have reached them since: `koboshi outbox release` lets it go.
     """
     import anyio
@@ -132,11 +135,16 @@ def restore(file: Path, home: Path | None, config_file: Path | None, as_json: bo
 
     with failures_told(as_json):
         config = loaded(home, config_file)
-        if config.store.url:
-            raise CommandFailure(WRONG_SETUP, "not-in-home", NOT_IN_HOME)
         with bar(not as_json) as show, owner_failures(config.home):
             prepare_home(config.home)
-            done = anyio.run(restored, config.home, file, lambda: show("checking", 0, 0))
+            restoring = partial(
+                restored,
+                config,
+                file,
+                accepts_loss=accepts_loss,
+                tick=lambda: show("checking", 0, 0),
+            )
+            done = anyio.run(restoring)
         if as_json:
             told = {"kept": done.kept, "held": done.held, "open_turns": done.open_turns}
             show_json({"ok": True, "file": str(file), **told, "rows": done.rows})
@@ -145,7 +153,7 @@ def restore(file: Path, home: Path | None, config_file: Path | None, as_json: bo
             click.echo(escaped(line))
 
 
-def _made(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
+def backup_made(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
     """Have the gateway make it, or make it ourselves where none runs. A holder of the home
     that does not answer is another command, or a gateway that will serve its socket soon."""
     from koboshi.domain.errors import HomeHeld

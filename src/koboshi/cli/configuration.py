@@ -18,8 +18,6 @@ from koboshi.cli.options import (
 from koboshi.cli.tables import echo_table
 from koboshi.config import Config, describe
 
-LOCK_NAME = "koboshi.lock"
-
 
 @click.group(cls=NearGroup)
 def config() -> None:
@@ -73,7 +71,7 @@ def _judged(found: Config) -> tuple[str, ...]:
     """The warnings of a start on the configuration. Raises CommandFailure if there would be no
     start."""
     from koboshi.app.start_check import verdict_on
-    from koboshi.cli.holders import lock_holders
+    from koboshi.cli.holders import LOCK_NAME, lock_holders
 
     verdict = verdict_on(found, ours=frozenset(lock_holders(found.home / LOCK_NAME)))
     if verdict.refusals:

@@ -1,6 +1,6 @@
 """`koboshi cron` and `koboshi goals`: what is done at set times, and what the agent keeps at."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -27,9 +27,11 @@ from koboshi.control.requests import (
     ShowSchedule,
 )
 from koboshi.control.time_replies import (
+    GoalExplained,
     GoalList,
     GoalRow,
     OccasionRow,
+    ScheduleExplained,
     ScheduleList,
     ScheduleRow,
     ScheduleShown,
@@ -155,6 +157,23 @@ def _do(
             show_json(answer)
             return
         click.echo(escaped(done.words))
+
+
+def render_timed(answer: Mapping[str, object]) -> Iterator[str]:
+    """What `explain` says of a schedule or a goal."""
+    if answer.get("kind") == "schedule":
+        told = read_answer(answer, ScheduleExplained)
+        yield from _shown(told.schedule)
+        yield f"because {told.words}"
+        return
+    found = read_answer(answer, GoalExplained)
+    row = found.goal
+    yield f"{row.goal} {row.text}: {row.state}, step {row.step} of {row.steps_max}"
+    yield f"in {row.route.channel} {row.route.chat}, for {row.person}"
+    yield from (f"must be true: {each}" for each in row.criteria)
+    if row.turn:
+        yield f"judged last: {row.turn}"
+    yield f"because {found.words}"
 
 
 def _next(row: ScheduleRow) -> str:

@@ -27,8 +27,8 @@ from koboshi.control.requests import Explain
 from koboshi.domain.durations import ago
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.reasons import Reason
-from koboshi.domain.story import story_of_lines
-from koboshi.ports.views import DeliveryView, EntryView, JournalLine, TurnView
+from koboshi.ports.children import Relative
+from koboshi.ports.views import AgentWords, DeliveryView, EntryView, JournalLine, TurnView
 
 REQUEST_CHARS_MAX = 400
 WORDS_CHARS_MAX = 80
@@ -40,10 +40,11 @@ WHAT_CHARS_MAX = 1_000
 @home_options
 @json_option
 def explain(what: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """Why a turn, message, delivery or process is where it is.
+    """Why a turn, message, delivery, process, schedule, goal or sub-agent is where it is.
 
     WHAT is t1 for a turn, s1 for the newest turn of a session, m1 for a message, d1 for a delivery,
-    p1 for a process, or a platform's own id of a message.
+    p1 for a process, c1 for a schedule, g1 for a goal, a1 for a sub-agent, n1 for something that
+    the agent remembers, or a platform's own id of a message.
     """
     with failures_told(as_json):
         if not what or len(what) > WHAT_CHARS_MAX:
@@ -67,6 +68,14 @@ def render(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None
             from koboshi.cli.processes import render_process
 
             lines = render_process(answer, now_ms, zone)
+        case "schedule" | "goal":
+            from koboshi.cli.cron import render_timed
+
+            lines = render_timed(answer)
+        case "memory":
+            from koboshi.cli.memory import render_memory
+
+            lines = render_memory(answer)
         case _:
             lines = _turn(read_answer(answer, TurnStory), now_ms, zone)
     return "\n".join(escaped(line) for line in lines)
@@ -83,9 +92,19 @@ def _turn(said: TurnStory, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
     if turn.recoveries:
         again = counted(turn.recoveries, "time")
         yield f"restarts  taken up again {again}, {turn.crash_streak} of them without a new step"
+    if said.memory:
+        yield f"knew      {said.memory}"
     yield ""
     yield "what happened"
     yield from _happened(said.lines, zone)
+    if said.family:
+        yield ""
+        yield "sub-agents"
+        yield from (f"  {_relative(each, turn.turn_id)}" for each in said.family)
+    if said.agent:
+        yield ""
+        yield "the agent told"
+        yield from (f"  {_told(each, zone)}" for each in said.agent)
     if said.entries:
         yield ""
         yield "messages"
@@ -94,6 +113,13 @@ def _turn(said: TurnStory, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
         yield ""
         yield "deliveries"
         yield from (f"  {_owed(each, is_running=said.is_running)}" for each in said.deliveries)
+
+
+def _relative(each: Relative, asked: int) -> str:
+    """A line of the tree; what was asked about is marked."""
+    where = "" if each.turn_id is None or not each.depth else f" (t{each.turn_id})"
+    here = "  ← this" if each.turn_id == asked else ""
+    return f"{'  ' * each.depth}{each.name}{where}  {each.words}{here}"
 
 
 def _message(said: MessageExplained, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
@@ -113,7 +139,7 @@ def _message(said: MessageExplained, now_ms: int, zone: tzinfo | None) -> Iterat
 
 def _delivery(said: DeliveryExplained, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
     owed = said.delivery
-    at = f"owed since {moment(owed.created_ms, zone)} ({ago(owed.created_ms, now_ms)})"
+    at = f"stored at {moment(owed.created_ms, zone)} ({ago(owed.created_ms, now_ms)})"
     part = f", part {owed.part} of {owed.parts}" if owed.parts > 1 else ""
     yield f"delivery d{owed.delivery_id} in session s{owed.session_id}{part}, {at}"
     yield f"says      {_quoted(owed.text, REQUEST_CHARS_MAX)}"
@@ -133,7 +159,7 @@ def _delivery(said: DeliveryExplained, now_ms: int, zone: tzinfo | None) -> Iter
 
 
 def _happened(lines: Sequence[JournalLine], zone: tzinfo | None) -> Iterator[str]:
-    return (f"  {moment(at_ms, zone)}  {words}" for at_ms, words in story_of_lines(lines))
+    return (f"  {moment(line.at_ms, zone)}  {line.words}" for line in lines if line.words)
 
 
 def _why(said: TurnStory) -> str:
@@ -159,6 +185,11 @@ def _reason(said: Explained) -> Reason:
 def _entry(entry: EntryView, zone: tzinfo | None) -> str:
     at = moment(entry.received_ms, zone)
     return f"m{entry.entry_id}  {at}  {entry.sender}: {_quoted(entry.text, WORDS_CHARS_MAX)}"
+
+
+def _told(words: AgentWords, zone: tzinfo | None) -> str:
+    kind = "too late, not delivered" if words.kind == "outside" else words.kind
+    return f"{moment(words.at_ms, zone)}  {kind}: {_quoted(words.text, WORDS_CHARS_MAX)}"
 
 
 def _owed(delivery: DeliveryView, *, is_running: bool) -> str:

@@ -22,24 +22,32 @@ from typing import NoReturn
 from koboshi.cli.main import main as run_command
 from koboshi.cli.supervise import LIFELINE
 from koboshi.clock import SystemClock
+from koboshi.http_pool import certificates
 
 LOADED = (
     "anyio._backends._asyncio",
+    "ctypes",
     "encodings.ascii",
+    "h2",
+    "httpcore2",
     "httptools",
+    "truststore",
     "uvicorn.lifespan.off",
     "uvicorn.protocols.http.httptools_impl",
     "uvloop",
     "koboshi.app.platforms.telegram",
     "koboshi.channels.telegram.channel",
     "httpx2",
+    "koboshi.app.privacy",
     "koboshi.app.serve",
     "koboshi.cli.run",
+    "koboshi.cli.update.starting",
     "koboshi.logs",
+    "koboshi.models.scripted",
     "koboshi.runtime.notify",
     "koboshi.runtime.host",
 )
-"""All that a gateway loads when it starts."""
+"""All that a gateway loads when it starts, and when it works for the first time."""
 
 _ADDRESS = re.compile(rb"koboshi is at (http://[0-9.:]+)")
 CHUNK_BYTES = 65_536
@@ -242,6 +250,7 @@ def _live(
 def _load() -> None:
     for name in LOADED:
         import_module(name)
+    certificates()
     gc.collect()
     gc.freeze()
 

@@ -1,7 +1,23 @@
-"""Which processes have a home's lock open."""
+"""Which processes have a home's lock open, and whether one holds it."""
 
+import fcntl
 import os
 from pathlib import Path
+
+LOCK_NAME = "koboshi.lock"
+
+
+def is_held(home: Path) -> bool:
+    """Whether a process owns the home. Looking takes the lock for an instant, which a gateway that
+    starts meanwhile waits for."""
+    try:
+        with (home / LOCK_NAME).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def lock_holders(lock: Path) -> tuple[int, ...]:

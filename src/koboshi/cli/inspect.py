@@ -19,13 +19,14 @@ from koboshi.cli.options import (
 )
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
-from koboshi.control.replies import StatusReply
+from koboshi.control.replies import AgentStatus, StatusReply
 from koboshi.control.requests import GetStatus
 from koboshi.domain.boot import BREAKER_WORDS
-from koboshi.domain.durations import duration
+from koboshi.domain.durations import ago, duration
 from koboshi.domain.reasons import unheard_words
 from koboshi.domain.standing import STANDS, stand_words
 from koboshi.domain.worker import Breaker, EndedHow, Worker
+from koboshi.ports.nodes import NodeView
 
 SILENT_MS_MAX = 15_000
 """Three heartbeats."""
@@ -88,11 +89,17 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     # A gateway of an earlier version tells the states alone.
     stands = said.stands or said.turns
     turns = [f"{stands[each]} {stand_words(each)}" for each in STANDS if stands.get(each)]
-    lines.append(f"turns      {', '.join(turns) or 'none is open'}")
+    lines.append(f"turns      {', '.join(turns) or 'none open'}")
     lines.append(f"waiting    {counted(said.inbox_waiting, 'message')}")
     held = f", {said.outbox_held} held: `koboshi outbox release`" if said.outbox_held else ""
-    lines.append(f"owed       {counted(said.outbox_unsettled, 'delivery', 'deliveries')}{held}")
+    lines.append(f"to send    {counted(said.outbox_unsettled, 'delivery', 'deliveries')}{held}")
     lines.append(f"sessions   {said.sessions}")
+    if said.server is not None:
+        far = f"{said.server.round_trip_ms:.1f} ms away"
+        lines.append(f"store      {escaped(said.server.name)}, {far}")
+        lines.append(f"           {escaped(said.server.standby)}")
+    lines += [_node(each) for each in said.nodes]
+    lines += [f"agent      {agent_line(each, now_ms)}" for each in said.agents]
     if said.is_running and said.worker is not None and said.worker.report:
         lines.append(f"boot       {escaped(said.worker.report)}")
     for each in said.neighbours:
@@ -115,6 +122,32 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     for name, why in said.unreached.items():
         lines.append(f"trouble    {escaped(name)} cannot be reached: {escaped(why)}")
     return "\n".join(lines)
+
+
+def agent_line(agent: AgentStatus, now_ms: int) -> str:
+    """One process of a foreign agent."""
+    does = (
+        f"works on {agent.turn}" if agent.turn else f"idle, last used {ago(agent.used_ms, now_ms)}"
+    )
+    size = "" if agent.memory_bytes is None else f", {agent.memory_bytes / 1e6:.0f} MB"
+    return f"{escaped(agent.agent)} ({agent.process} of {agent.session}): {does}{size}"
+
+
+def _node(node: NodeView) -> str:
+    """One gateway of the database."""
+    words = [
+        f"boot {node.worker_id}, koboshi {escaped(node.version)}",
+        f"last beat {duration(node.silent_ms)} ago",
+        counted(node.turns, "turn"),
+    ]
+    if node.processes:
+        words.append(counted(node.processes, "process", "processes"))
+    words += [f"receives and sends on {escaped(each)}" for each in node.accounts]
+    if node.is_draining:
+        words.append("is stopping")
+    if node.differs_in:
+        words.append(f"configured otherwise: {escaped(', '.join(node.differs_in))}")
+    return f"node       {escaped(node.node)}: {', '.join(words)}"
 
 
 def _headline(said: StatusReply, now_ms: int, zone: tzinfo | None) -> str:
@@ -157,7 +190,7 @@ def _ending(worker: Worker | None, zone: tzinfo | None) -> str:
         return "nothing: this is the first boot"
     how = worker.ended_how or EndedHow.KILLED
     if how in (EndedHow.KILLED, EndedHow.MEMORY):
-        why = ", it seems for want of memory" if how is EndedHow.MEMORY else ""
+        why = ", probably because memory ran out" if how is EndedHow.MEMORY else ""
         return (
             f"boot {worker.worker_id} was killed{why}; "
             f"its last sign of life was at {moment(worker.heartbeat_ms, zone)}"

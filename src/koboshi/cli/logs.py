@@ -81,7 +81,7 @@ def source_of(stderr: str | None, units: list[bool], pid: int | None) -> Source:
         return Elsewhere(words)
     kinds = {"/dev/pts": "a terminal", "/dev/tty": "a terminal", "pipe:": "a pipe"}
     found = [kind for begin, kind in kinds.items() if stderr and stderr.startswith(begin)]
-    where = found[0] if found else stderr or "a place that cannot be looked at"
+    where = found[0] if found else stderr or "a place that cannot be read"
     words = f"the gateway (pid {pid}) logs to {where}; `koboshi run 2>>koboshi.log` keeps its log"
     return Elsewhere(words)
 

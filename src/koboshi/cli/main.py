@@ -20,18 +20,21 @@ _COMMANDS = {
     "chat": ("koboshi.cli.chat.command", "Talk to the agent from this terminal."),
     "open": ("koboshi.cli.open_page", "A link that opens the page in a browser."),
     "status": ("koboshi.cli.inspect", "What the gateway is doing."),
-    "top": ("koboshi.cli.top", "What the gateway is doing, as it goes on."),
+    "top": ("koboshi.cli.top", "What the gateway is doing, live."),
     "explain": ("koboshi.cli.explain", "Why a turn, message or delivery is where it is."),
     "trace": ("koboshi.cli.trace", "The way of a message: turn, calls, deliveries."),
     "sessions": ("koboshi.cli.rows.command", "Conversations: list, show."),
     "turns": ("koboshi.cli.rows.command", "Units of work: list, show, resume, drop."),
-    "inbox": ("koboshi.cli.rows.command", "What arrived: list, show."),
+    "inbox": ("koboshi.cli.rows.command", "What arrived: list, show, retry, drop."),
     "outbox": ("koboshi.cli.rows.command", "Deliveries: list, show, retry, release, drop."),
     "processes": ("koboshi.cli.processes", "Background processes: list, show, log, kill."),
     "cron": ("koboshi.cli.cron", "What the agent does at set times: list, add, show, pause, …."),
+    "memory": ("koboshi.cli.memory", "What the agent remembers: list, remove."),
     "goals": ("koboshi.cli.cron", "What the agent keeps at until it is done: list, pause, …."),
-    "people": ("koboshi.cli.people", "People who were let in: list, role, erase."),
-    "pairing": ("koboshi.cli.pairing", "People: who asks to be let in; approve, deny, revoke."),
+    "usage": ("koboshi.cli.usage", "What the models were used for, and what that cost."),
+    "agents": ("koboshi.cli.agents", "Agents of other makers: list, try, login."),
+    "people": ("koboshi.cli.people", "People with access: list, role, erase."),
+    "pairing": ("koboshi.cli.pairing", "Requests for access: list, approve, deny, revoke."),
     "browsers": ("koboshi.cli.browsers", "Browsers that are logged in: list, revoke."),
     "rules": ("koboshi.cli.rules", "What people always allow: list, revoke."),
     "stop": ("koboshi.cli.shutdown", "Stop the gateway: what runs finishes its step first."),
@@ -40,7 +43,10 @@ _COMMANDS = {
     "config": ("koboshi.cli.configuration", "Check or show the configuration."),
     "service": ("koboshi.cli.service.command", "Run the gateway under systemd or launchd."),
     "backup": ("koboshi.cli.backup", "Copies of the database: create, verify, list."),
-    "restore": ("koboshi.cli.backup", "Put a backup in the place of the database."),
+    "restore": ("koboshi.cli.backup", "Replace the database with a backup."),
+    "move": ("koboshi.cli.move", "Move everything to PostgreSQL, or back to the file."),
+    "migrate": ("koboshi.cli.migrate", "Move the home of Hermes or OpenClaw in."),
+    "update": ("koboshi.cli.update.command", "Another version; back by itself if it fails."),
     "doctor": ("koboshi.cli.doctor.command", "Look for what is wrong and say what to do."),
     "torture": (
         "koboshi.cli.torture",
@@ -54,7 +60,8 @@ _COMMANDS = {
 _BRIEF = frozenset(
     {"status", "explain", "trace", "sessions", "turns", "inbox", "outbox", "version"}
 )
-"""What ends before there is garbage to collect: looking for some would take a tenth of the time."""
+"""What ends before there is garbage to collect: looking for some would take a tenth of the time.
+`run` looks again once it serves (`app/serve.py`)."""
 
 
 class LazyGroup(NearGroup):
@@ -64,7 +71,7 @@ class LazyGroup(NearGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        if cmd_name in _BRIEF:
+        if cmd_name in _BRIEF or cmd_name == "run":
             gc.disable()
         module, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(import_module(module), cmd_name)

@@ -20,7 +20,12 @@ from koboshi.cli.options import (
 )
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
-from koboshi.control.replies import PairingList, PersonDenied, PersonLetIn, PersonRevoked
+from koboshi.control.people_replies import (
+    PairingList,
+    PersonDenied,
+    PersonLetIn,
+    PersonRevoked,
+)
 from koboshi.control.requests import ApprovePairing, DenyPairing, ListPairings, RevokePairing
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.role import Role
@@ -35,7 +40,7 @@ def pairing() -> None:
 @home_options
 @json_option
 def list_people(home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """Who asks to be let in, and who was. Codes are not shown: they tell you theirs."""
+    """People who ask for access, and people who have it. Codes are not shown: you are told them."""
     show_list(
         home,
         config_file,
@@ -59,7 +64,7 @@ def list_people(home: Path | None, config_file: Path | None, as_json: bool) -> N
 def approve(
     code: str, role: str | None, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
-    """Let in the person who was given CODE, and tell them."""
+    """Give access to the person who has CODE, and tell them."""
     with failures_told(as_json):
         config = loaded(home, config_file)
         if role is None and not as_json and sys.stdin.isatty():
@@ -103,7 +108,7 @@ def deny(code: str, home: Path | None, config_file: Path | None, as_json: bool) 
 def revoke(
     channel: str, person: str, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
-    """Take access from PERSON. CHANNEL and PERSON as `list` shows them: telegram:main 123456789."""
+    """Revoke the access of PERSON, named as `list` does: telegram:main 123456789."""
     with failures_told(as_json):
         request = RevokePairing(what=channel, person=person)
         answer = ask_owner(loaded(home, config_file), request)
@@ -130,7 +135,7 @@ def _proposed(listed: PairingList) -> str:
 def _lines(listed: PairingList, now_ms: int) -> Iterator[str]:
     """One line for each; the id first, because a name proves nothing."""
     if not listed.strangers and not listed.people:
-        yield "no person asks to be let in, and none was let in by a code"
+        yield "no requests for access, and no people let in by a code"
     for stranger in listed.strangers:
         left = duration(stranger.expires_ms - now_ms)
         stands = f"gets no code for {left}"

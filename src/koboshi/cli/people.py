@@ -18,7 +18,10 @@ from koboshi.cli.options import (
 )
 from koboshi.cli.pairing import list_people
 from koboshi.config.problems import escaped
-from koboshi.control.replies import PersonErased, RoleSet
+from koboshi.control.people_replies import (
+    PersonErased,
+    RoleSet,
+)
 from koboshi.control.requests import ErasePerson, SetRole
 from koboshi.domain.role import Role
 

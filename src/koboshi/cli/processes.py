@@ -100,7 +100,7 @@ def log(process: str, home: Path | None, config_file: Path | None, as_json: bool
 @home_options
 @json_option
 def kill(process: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """End it with everything it has started. No notice is sent: you know."""
+    """End it with everything it has started. No notice is sent."""
     with failures_told(as_json):
         request = EndProcess(what=process)
         answer = ask_owner(loaded(home, config_file), request)

@@ -27,7 +27,7 @@ def rules() -> None:
 @home_options
 @json_option
 def list_rules(home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """The rules that are in force, newest first."""
+    """The rules in force, newest first."""
     show_list(
         home,
         config_file,

@@ -17,12 +17,21 @@ from typing import TYPE_CHECKING
 import click
 
 from koboshi.cli.files_left import too_few_files
-from koboshi.cli.options import OK, RESTART, STORAGE_FAILED, WRONG_SETUP, home_options, leave
-from koboshi.cli.supervise import stop_without_parent, supervise_gateway
+from koboshi.cli.options import (
+    OK,
+    RESTART,
+    STORAGE_FAILED,
+    WRONG_SETUP,
+    CommandFailure,
+    home_options,
+    leave,
+)
+from koboshi.cli.supervise import command_again, stop_without_parent, supervise_gateway
 from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
 from koboshi.config.secret_places import secret_variables_of
 from koboshi.domain.errors import (
     Buried,
+    HomeCopied,
     HomeHeld,
     KoboshiError,
     StoreFailed,
@@ -59,7 +68,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: float)
     "--port",
     type=click.IntRange(0, 65_535),
     metavar="NUMBER",
-    help="Where the web channel listens, whatever is configured; 0 is any free port.",
+    help="Port of the web channel, instead of the configured one; 0 is any free port.",
 )
 @click.option(
     "--lock-wait",
@@ -80,7 +89,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: float)
     "--hold-outbox",
     "holds_outbox",
     is_flag=True,
-    help="Send nothing that is owed by now before `koboshi outbox release`: for a home that was "
+    help="Hold deliveries that are waiting now until `koboshi outbox release`: for a home that was "
     "restored whole.",
 )
 @click.option(
@@ -170,7 +179,13 @@ def _serve(
 ) -> int:
     """Serve, and turn what ends it into an exit code. An unforeseen error is raised."""
     _say_where_it_hangs()
+    from koboshi.cli.update.starting import update_part
+
     # Both are asked before their variables are taken out of the environment.
+    try:
+        update = update_part(os.environ, config.home)
+    except CommandFailure as failure:
+        leave(failure.code, failure.message)
     has_parent = stop_without_parent()
     has_manager = is_serviced(os.environ)
     options = replace(
@@ -180,6 +195,7 @@ def _serve(
         holds_outbox=holds_outbox,
         wrong_configuration=wrong_configuration,
         is_supervised=has_parent,
+        update=update,
     )
     import anyio
 
@@ -234,8 +250,12 @@ def _wants_json(environ: Mapping[str, str]) -> bool | None:
 
 
 def _say_where_it_hangs() -> None:
-    """On SIGQUIT; and on SIGABRT, by which the watchdog of a service manager ends us."""
-    faulthandler.register(signal.SIGQUIT)
+    """On SIGQUIT; and on SIGABRT, by which the watchdog of a service manager ends us.
+
+    The stacks are read between two instructions of Python. `faulthandler.register` reads them
+    inside the signal, while other threads change them: that ended one gateway in ten thousand.
+    """
+    signal.signal(signal.SIGQUIT, lambda _number, _frame: faulthandler.dump_traceback())
     faulthandler.enable()
 
 
@@ -256,7 +276,8 @@ def _told(error: BaseException, home: Path, *, is_serviced: bool) -> int | None:
 def _start_again(environ: Mapping[str, str]) -> None:
     """Where no supervisor would start us again, become a new gateway in this very process."""
     sys.stdout.flush()
-    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environ)
+    command = command_again(sys.orig_argv)
+    os.execve(command[0], command, environ)
 
 
 def ending_of(error: BaseException, home: Path, *, is_serviced: bool) -> tuple[int, str] | None:
@@ -284,6 +305,8 @@ def _ending_of_one(
 ) -> tuple[int, str] | None:
     missing = shortage_in(error)
     match error:
+        case HomeCopied():
+            return WRONG_SETUP, str(error)
         case Buried():
             return RESTART, f"{error}; start me again"
         case StoreFailed():

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_gateway, ask_owner, loaded, read_answer
+from koboshi.cli.holders import is_held
 from koboshi.cli.options import (
     FAILED,
     CommandFailure,
@@ -40,7 +41,7 @@ _WAYS: Mapping[str, type[EndGateway]] = {
 
 
 def _no_wait(command: Callable[..., None]) -> Callable[..., None]:
-    words = "Do not wait until it has happened."
+    words = "Return at once, without waiting for it."
     return click.option("--no-wait", is_flag=True, help=words)(command)
 
 
@@ -90,13 +91,17 @@ def _leave(
 
 
 def _wait(config: Config, how: str, pid: int) -> None:
-    """Until it has happened: it has gone, or another one is there."""
+    """Until it has happened: it has given its home back, or another one is there.
+
+    It answers no more some time before it gives its home back, and a `koboshi restore` right after
+    a `koboshi stop` needs the home.
+    """
     clock = SystemClock()
     deadline = clock.monotonic() + config.gateway.drain_seconds + STOP_MARGIN_SECONDS
     boot, never = _boot(config), threading.Event()
     while how == "drain" or clock.monotonic() < deadline:
         now = _boot(config)
-        if now is None and how != "restart":
+        if now is None and how != "restart" and not is_held(config.home):
             return
         if how == "restart" and now is not None and now != boot:
             return

@@ -20,6 +20,7 @@ import click
 
 from koboshi.channels.common.held_listeners import DEPOSIT, HANDED, handed_words, received
 from koboshi.cli.options import OK, STORAGE_FAILED, WRONG_SETUP
+from koboshi.cli.update.installation import own_installation
 from koboshi.clock import SystemClock
 
 LIFELINE = "KOBOSHI_LIFELINE"
@@ -73,8 +74,13 @@ def how_it_ended(code: int) -> str:
 
 
 def command_again(original: Sequence[str]) -> list[str]:
-    """The command that runs the gateway just as this process was run, but without a parent."""
-    return [sys.executable, *(word for word in original[1:] if word != "--supervise")]
+    """The command that runs the gateway just as this process was run, but without a parent. In an
+    installation of ours its launcher does: another version may serve by now."""
+    words = [word for word in original[1:] if word != "--supervise"]
+    ours = own_installation()
+    if ours is not None and "run" in words:
+        return [str(ours.launcher), *words[words.index("run") :]]
+    return [sys.executable, *words]
 
 
 def stop_without_parent() -> bool:

@@ -7,20 +7,29 @@ from typing import TYPE_CHECKING
 import click
 
 from koboshi.cli.ask_owner import look, read_answer
-from koboshi.cli.options import failures_told, home_options
+from koboshi.cli.options import counted, failures_told, home_options
+from koboshi.cli.tables import tone_of
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
 from koboshi.control.page_replies import MinuteList
 from koboshi.control.replies import StatusReply, TurnList
 from koboshi.control.requests import GetMinutes, GetStatus, ListRows
-from koboshi.domain.durations import duration
+from koboshi.domain.durations import ago, duration
 from koboshi.domain.phrases import excerpt
-from koboshi.domain.standing import STANDS, stand_words
+from koboshi.domain.standing import STANDS
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
+_SHORT = {
+    "queued": "in the queue",
+    "held-back": "paused",
+    "waiting": "waiting for people",
+    "suspended": "set aside",
+    "answered": "being delivered",
+}
+"""How turns stand, in fewer words than where one is explained."""
 TURNS = 15
 REQUEST_CHARS_MAX = 60
 HOUR = 60
@@ -36,15 +45,15 @@ HOUR = 60
     metavar="SECONDS",
     help="How often to look.",
 )
-@click.option("--once", is_flag=True, help="Show it once and leave.")
+@click.option("--once", is_flag=True, help="Show it once and leave, as without a terminal.")
 def top(home: Path | None, config_file: Path | None, every: float, once: bool) -> None:
-    """Turns, channels and rates, looked at again and again. Ctrl-C leaves."""
+    """A live view of turns, channels and rates. Ctrl-C leaves."""
     from rich.console import Console
     from rich.live import Live
 
     with failures_told(as_json=False):
         console = Console()
-        if once:
+        if once or not console.is_terminal:
             console.print(_frame(home, config_file))
             return
         with Live(
@@ -68,9 +77,8 @@ def _frame(home: Path | None, config_file: Path | None) -> "Group":
     minutes = read_answer(look(home, config_file, GetMinutes()).answer, MinuteList)
     now_ms = SystemClock().now_ms()
     head = Text(_headline(status, now_ms), style="bold" if status.is_running else "bold red")
-    return Group(
-        head, Text(_counts(status)), _channels(status), Text(_rates(minutes)), _turns(turns, now_ms)
-    )
+    parts = (Text(_counts(status)), _channels(status, minutes, now_ms), Text(_rates(minutes)))
+    return Group(head, *parts, _turns(turns, now_ms))
 
 
 def _headline(status: StatusReply, now_ms: int) -> str:
@@ -81,15 +89,24 @@ def _headline(status: StatusReply, now_ms: int) -> str:
 
 
 def _counts(status: StatusReply) -> str:
-    stands = [f"{status.stands.get(each, 0)} {stand_words(each)}" for each in STANDS]
-    rest = f"{status.inbox_waiting} messages waiting, {status.outbox_unsettled} deliveries to send"
-    return f"{', '.join(stands)}\n{rest}"
+    found = {each: status.stands.get(each, 0) for each in STANDS}
+    open_now = [f"{count} {_SHORT.get(each, each)}" for each, count in found.items() if count]
+    turns = ", ".join(open_now) or "none open"
+    waiting, to_send = status.inbox_waiting, status.outbox_unsettled
+    rest = f"{counted(waiting, 'message')} waiting, {counted(to_send, 'delivery', 'deliveries')}"
+    return f"turns: {turns}\n{rest} to send"
 
 
-def _channels(status: StatusReply) -> "Group":
+def _channels(status: StatusReply, minutes: MinuteList, now_ms: int) -> "Group":
     from rich.console import Group
     from rich.text import Text
 
+    heard = dict(minutes.channels)
+    good = [
+        Text(f"✓ {escaped(name)}: last heard {ago(at_ms, now_ms)}")
+        for name, at_ms in heard.items()
+        if name not in status.unreached
+    ]
     bad = [
         Text(f"✗ {escaped(name)}: {escaped(why)}", style="red")
         for name, why in status.unreached.items()
@@ -101,7 +118,7 @@ def _channels(status: StatusReply) -> "Group":
         )
         for each in status.neighbours
     ]
-    return Group(*bad, *near)
+    return Group(*bad, *good, *near)
 
 
 def _rates(told: MinuteList) -> str:
@@ -128,5 +145,7 @@ def _turns(told: TurnList, now_ms: int) -> "Table":
             f"{turn.route.channel} {turn.route.chat}",
             excerpt(turn.request, REQUEST_CHARS_MAX),
         )
-        table.add_row(*(Text(escaped(cell)) for cell in cells))
+        tones = ("", tone_of(turn.stands), "", "", "")
+        styled = zip(cells, tones, strict=True)
+        table.add_row(*(Text(escaped(cell), style=tone) for cell, tone in styled))
     return table

@@ -61,7 +61,7 @@ def _a_number(
     "--seed",
     type=click.IntRange(0, SEED_MAX),
     metavar="S",
-    help="Plan the kills and the messages of an earlier run.  [default: a new one]",
+    help="Repeat the kills and messages of an earlier run.  [default: a new one]",
 )
 @click.option(
     "--at",

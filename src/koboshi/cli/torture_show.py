@@ -68,6 +68,7 @@ def tally_lines(report: Report, kept: str | None) -> list[str]:
     tally = report.tally
     lines = [
         _line("lives", f"{tally.lives}"),
+        _line("  that loaded it anew", f"{tally.cold_starts}"),
         _line("kills by place", f"{report.kills}"),
         *_kill_lines(report),
         _line("messages", f"{tally.messages} ({tally.repeats} posts had to be repeated)"),

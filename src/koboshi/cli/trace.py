@@ -13,7 +13,6 @@ from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
 from koboshi.control.narrate import fate_of_message
 from koboshi.control.requests import TraceMessage
-from koboshi.domain.story import story_of_lines
 from koboshi.ports.views import Trace
 
 
@@ -25,7 +24,9 @@ def trace(message: str, home: Path | None, config_file: Path | None, as_json: bo
     """The way of a message: its turn, calls and deliveries, with the platform's ids.
 
     MESSAGE is a platform's own id of it (of Telegram: chat/message, as 1234/56), or any id of ours:
-    m1; of a turn t1, a delivery d1, a process p1 or a session s1 its first message is meant.
+    m1; of a turn t1, a delivery d1 or a process p1 the message that began its turn is meant, of a
+    session s1 that of its newest turn, of a schedule c1 its newest occasion, of a goal g1 the turn
+    that was judged last.
     """
     with failures_told(as_json):
         answer = look(home, config_file, TraceMessage(what=message)).answer
@@ -46,8 +47,9 @@ def render_trace(found: Trace, now_ms: int, zone: tzinfo | None = None) -> Itera
     else:
         yield "turn"
         yield f"  {turn_line(found.turn, now_ms)}"
-    for at_ms, words in story_of_lines(found.lines):
-        yield f"    {moment(at_ms, zone)}  {words}"
+    for line in found.lines:
+        if line.words:
+            yield f"    {moment(line.at_ms, zone)}  {line.words}"
     if found.calls:
         yield "calls"
     yield from (f"  {call_line(call)}" for call in found.calls)

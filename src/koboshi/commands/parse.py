@@ -1,6 +1,7 @@
 """Words → command, if they are one. Pure."""
 
 from koboshi.commands.jobs import process_named
+from koboshi.commands.time import plain_order
 from koboshi.domain.command import Command, CommandName
 from koboshi.domain.session import Busy
 
@@ -10,9 +11,12 @@ _NAMES = {name.value: name for name in CommandName}
 _BUSY = {CommandName.QUEUE: Busy.QUEUE, CommandName.STEER: Busy.STEER}
 
 
-def message_in(command: Command) -> tuple[str, Busy] | None:
+def message_in(command: Command) -> tuple[str, Busy | None] | None:
     """The message that a command carries, and what it does while a turn runs; None if it carries
-    none. The words of `/queue` and `/steer` are a message of the person like any other."""
+    none. The words of `/queue` and `/steer` are a message of the person like any other, and so are
+    those of a `/cron add` whose time only a model understands."""
+    if (order := plain_order(command)) is not None:
+        return order, None
     busy = None if command.name is None else _BUSY.get(command.name)
     return None if busy is None or not command.argument else (command.argument, busy)
 

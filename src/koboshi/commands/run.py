@@ -5,9 +5,11 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from koboshi.commands.jobs import jobs
+from koboshi.commands.memory import memory
+from koboshi.commands.models import budget, model, usage
 from koboshi.commands.operator_action import NOT_ALLOWED, drop, resume, retry
 from koboshi.commands.rules import rules
-from koboshi.commands.settings import busy, forget, listen, resume_policy, whoami
+from koboshi.commands.settings import agent, busy, forget, listen, resume_policy, whoami
 from koboshi.commands.time import cron, goal, remind
 from koboshi.domain import time_words
 from koboshi.domain.command import (
@@ -52,6 +54,10 @@ HELP = """\
 /remind – in 2 hours tea; Friday 9:00 the report: I tell you then
 /cron – what I do at set times; /cron add every weekday at 7:00 send me the news
 /goal – keep at something until it is done; /goal alone tells how it stands
+/memory – what I remember of you or of this group; /memory undo takes the last change back
+/agent – which agent answers in this chat; /agent NAME chooses another
+/model – which model answers in this chat; /usage – what it used
+/budget – how much of today's budget is used; /budget more allows more today
 /whoami – who you are to me
 /forget me – erase everything you said to me; I ask first
 /help – this list
@@ -86,6 +92,7 @@ def _stop(command: Command, facts: SessionFacts) -> Response:
     ends_processes = command.argument.casefold().strip(" .,!") == "all"
     has_goal = facts.goal is not None and facts.goal.state is not GoalState.PAUSED
     has_work = facts.open_turn is not None or facts.waiting > 0 or facts.unsent > 0 or has_goal
+    has_work = has_work or bool(facts.calendar.at_work) or bool(facts.children)
     if ends_processes and (has_work or facts.running_processes):
         sentences = [*_stopped(facts), *_ending(facts.running_processes)]
         return Response(reply=" ".join(sentences), cut=CutKind.STOP_ALL)
@@ -113,6 +120,10 @@ def _status(_command: Command, facts: SessionFacts) -> Response:
         lines.append(f"Waiting behind it: {_counted(facts.waiting, 'message')}.")
     if facts.owed:
         lines.append(f"On the way to you: {_counted(facts.owed, 'message')}.")
+    if facts.calendar.at_work:
+        lines.append(f"Beside it, schedules are at work: {_quoted(facts.calendar.at_work)}.")
+    if facts.children:
+        lines.append(f"Sub-agents: {', '.join(facts.children)}.")
     if facts.goal is not None:
         lines.append(f"Goal: {time_words.goal_status(facts.goal, facts.now_ms)}")
     if facts.running_processes:
@@ -128,7 +139,9 @@ def _why(_command: Command, facts: SessionFacts) -> Response:
     header = f"{standing} ({shown('turn', turn.turn_id)})"
     plainly = _reason(turn, facts)
     room = REPLY_CHARS_MAX - len(header) - sum(map(len, plainly)) - 60
-    return Response(reply="\n".join([header, *plainly, *_story(turn.story, room)]))
+    below = [f"Sub-agents: {', '.join(facts.children)}."] if facts.children else []
+    room -= sum(map(len, below))
+    return Response(reply="\n".join([header, *plainly, *below, *_story(turn.story, room)]))
 
 
 def _reason(turn: TurnGlance, facts: SessionFacts) -> list[str]:
@@ -254,6 +267,11 @@ _DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
     CommandName.CRON: cron,
     CommandName.REMIND: remind,
     CommandName.GOAL: goal,
+    CommandName.AGENT: agent,
+    CommandName.MODEL: model,
+    CommandName.USAGE: usage,
+    CommandName.BUDGET: budget,
+    CommandName.MEMORY: memory,
 }
 
 
@@ -276,11 +294,19 @@ def _stopped(facts: SessionFacts) -> list[str]:
 
 def _taken_away(facts: SessionFacts) -> list[str]:
     """Occasions of schedules that waited, and a goal that was under way."""
-    names = ", ".join(f"«{excerpt(name, 60)}»" for name in facts.calendar.waiting)
+    names = _quoted(facts.calendar.waiting)
     sentences = [f"Not done this time: {names}."] if names else []
+    if facts.calendar.at_work:
+        sentences.append(f"Stopped: {_quoted(facts.calendar.at_work)}.")
+    if facts.children:
+        sentences.append(f"Stopped: {_counted(len(facts.children), 'sub-agent')}.")
     if facts.goal is not None and facts.goal.state is not GoalState.PAUSED:
         sentences.append(f"The goal «{excerpt(facts.goal.text)}» does not go on by itself.")
     return sentences
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"«{excerpt(name, 60)}»" for name in names)
 
 
 def _still_running(processes: Sequence[str]) -> list[str]:

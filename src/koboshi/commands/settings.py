@@ -32,6 +32,8 @@ _ROLES = {
     Role.MEMBER: "a member: you talk to me, and owners answer what I may do",
 }
 DEFAULT = "default"
+BUILT_IN = "koboshi"
+"""The name of the built-in agent."""
 
 
 def busy(command: Command, facts: SessionFacts) -> Response:
@@ -84,6 +86,28 @@ def listen(command: Command, facts: SessionFacts) -> Response:
     return Response(reply=words, settings=settings)
 
 
+def agent(command: Command, facts: SessionFacts) -> Response:
+    """What `/agent` does. In a group, only owners choose."""
+    word, own = _word(command), facts.session.settings.agent
+    known = (BUILT_IN, *facts.agents)
+    usage = f"To change it: /agent NAME, one of {', '.join(known)}; /agent {DEFAULT} goes back."
+    if not facts.agents:
+        return Response(
+            reply="There is only the built-in agent here. docs/agents.md tells of more."
+        )
+    if not word:
+        now = facts.agent if own is None else own
+        return Response(reply=f"{_agent_words(now)} {_origin(own)}\n{usage}")
+    if word != DEFAULT and word not in known:
+        return Response(reply=f"I do not know “{excerpt(word, 40)}”. {usage}")
+    if facts.is_group and not facts.role.is_owner:
+        return Response(reply="Only owners choose the agent of a group.")
+    chosen = None if word == DEFAULT else "" if word == BUILT_IN else word
+    settings = replace(facts.session.settings, agent=chosen)
+    words = _agent_words(facts.agent if chosen is None else chosen)
+    return Response(reply=f"{words} It counts from your next message on.", settings=settings)
+
+
 def whoami(_command: Command, facts: SessionFacts) -> Response:
     """What `/whoami` does. A person who is not allowed gets no answer to any command."""
     route = facts.session.route
@@ -123,6 +147,10 @@ def _busy_words(mode: Busy) -> str:
 
 def _policy_words(policy: RecoveryPolicy) -> str:
     return f"When I was interrupted ({policy}): {_POLICY[policy]}."
+
+
+def _agent_words(name: str) -> str:
+    return f"The agent that answers here: {name or 'the built-in one (koboshi)'}."
 
 
 def _listen_words(mode: Listen) -> str:

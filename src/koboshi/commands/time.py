@@ -1,13 +1,13 @@
 """`/cron`, `/remind` and `/goal`: words and facts → what is wanted. Pure; no model is needed."""
 
 from koboshi.domain import time_words
-from koboshi.domain.command import Command, Response, SessionFacts
+from koboshi.domain.command import Command, CommandName, Response, SessionFacts
 from koboshi.domain.due import NotATime
 from koboshi.domain.goal import GoalEvent
 from koboshi.domain.ids import ScheduleId
-from koboshi.domain.ordering import order_of, read_options
+from koboshi.domain.ordering import PLAIN, order_of, read_options
 from koboshi.domain.schedule import Schedule, ScheduleEvent, ScheduleKind
-from koboshi.domain.when import When, read_when
+from koboshi.domain.when import When, is_understood, read_when
 from koboshi.domain.wish import (
     AddCriterion,
     BeginGoal,
@@ -87,9 +87,20 @@ def _add(text: str, facts: SessionFacts) -> Response:
     return _ordered(rest, facts, options)
 
 
+def plain_order(command: Command) -> str | None:
+    """What the model is asked, if `/cron add` names a time in words of the person's own."""
+    verb, _, rest = command.argument.strip().partition(" ")
+    if command.name is not CommandName.CRON or verb.casefold() != "add":
+        return None
+    options, words = read_options(rest)
+    if not words or "command" in options or is_understood(words):
+        return None
+    return f"Make a schedule: {rest.strip()}"
+
+
 def remind(command: Command, facts: SessionFacts) -> Response:
-    """`/remind in 2 hours tea`: a short way to something that comes once, or again."""
-    return _ordered(command.argument, facts, set())
+    """`/remind in 2 hours tea`: words that are told as they are, once or again."""
+    return _ordered(command.argument, facts, {PLAIN})
 
 
 def _ordered(text: str, facts: SessionFacts, options: set[str]) -> Response:
@@ -97,7 +108,7 @@ def _ordered(text: str, facts: SessionFacts, options: set[str]) -> Response:
         when = read_when(text, facts.now_ms, facts.calendar.zone)
     except NotATime as error:
         return Response(reply=str(error))
-    words = when.rest.removeprefix("to ").strip() if not options else when.rest
+    words = when.rest.removeprefix("to ").strip() if options <= {PLAIN} else when.rest
     if not words:
         return Response(reply="Say what, too: /remind in 2 hours tea.")
     order = order_of(when, words, facts.calendar.zone_name, options)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from koboshi.config.home_paths import prepare_home as prepare_home
     from koboshi.config.limits import Limits as Limits
     from koboshi.config.loading import load as load
+    from koboshi.config.models import ModelConfig as ModelConfig
     from koboshi.config.platforms import ChannelConfig as ChannelConfig
     from koboshi.config.platforms import DiscordConfig as DiscordConfig
     from koboshi.config.platforms import MatrixConfig as MatrixConfig
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from koboshi.config.platforms import WebConfig as WebConfig
     from koboshi.config.problems import ConfigError as ConfigError
     from koboshi.config.secret import Secret as Secret
+    from koboshi.config.sections import AgentConfig as AgentConfig
     from koboshi.config.sections import Config as Config
     from koboshi.config.sections import GatewayConfig as GatewayConfig
     from koboshi.config.sections import McpConfig as McpConfig
-    from koboshi.config.sections import ModelConfig as ModelConfig
     from koboshi.config.show import describe as describe
     from koboshi.config.show import secrets_of as secrets_of
 
@@ -36,7 +37,8 @@ _MODULES = {
     "home_paths": ("prepare_home",),
     "problems": ("ConfigError",),
     "secret": ("Secret",),
-    "sections": ("Config", "GatewayConfig", "McpConfig", "ModelConfig"),
+    "sections": ("AgentConfig", "Config", "GatewayConfig", "McpConfig"),
+    "models": ("ModelConfig",),
     "platforms": (
         "ChannelConfig", "DiscordConfig", "MatrixConfig", "PlatformConfig", "PluginChannelConfig",
         "SlackConfig", "TelegramConfig",

@@ -3,17 +3,18 @@
 Each function notes what is wrong as a problem; none raises.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from koboshi.config.models import VoiceConfig
 from koboshi.config.platforms import ChannelConfig, WebConfig
 from koboshi.config.problems import Origin, Problems
 from koboshi.config.rules import NamedSecrets
 from koboshi.config.secret import Secret
-from koboshi.config.sections import McpConfig
+from koboshi.config.sections import AgentConfig, McpConfig
 from koboshi.config.values import quoted
 
 _KEYS_OF_PROGRAMS = ("args", "env", "env_vars")
@@ -48,7 +49,7 @@ def has_one_way(written: Written, problems: Problems, secret: str = "token") -> 
     if len(ways) <= 1:
         return True
     *_, last = ways.values()
-    message = f"{written.section} has {' and '.join(ways)}; only one of them can rule"
+    message = f"{written.section} has {' and '.join(ways)}; use only one of them"
     problems.add(written.section, message, origin=last)
     return False
 
@@ -63,7 +64,10 @@ def is_one_server(server: McpConfig, written: Written, problems: Problems) -> bo
 
 
 def passed_variables(
-    server: McpConfig, written: Written, environ: Mapping[str, str], problems: Problems
+    server: McpConfig | AgentConfig,
+    written: Written,
+    environ: Mapping[str, str],
+    problems: Problems,
 ) -> NamedSecrets:
     """The variables of `env_vars`, as they are set. One that is not set is a problem."""
     for name in server.env_vars:
@@ -83,6 +87,28 @@ def check_server_names(servers: Origins, problems: Problems) -> None:
         if other != section:
             message = f"{section} and {other} would give their tools the same names"
             problems.add(section, message, origin=origin)
+
+
+def check_agents(
+    agents: Sequence[AgentConfig], origins: Origins, chosen: str, problems: Problems
+) -> None:
+    """Each agent has a command, and the one that answers is there."""
+    for agent in agents:
+        section = f"agents.{agent.name}"
+        if agent.enabled and not agent.command and not problems.concern_section(section):
+            problems.add(section, f"{section} needs a command", origin=origins[section])
+    known = sorted(agent.name for agent in agents if agent.enabled)
+    if chosen and chosen not in known:
+        listed = ", ".join(known) or "none"
+        message = f"gateway.agent: there is no agent {quoted(chosen)}; known: {listed}"
+        problems.add("gateway.agent", message)
+
+
+def check_voice(voice: VoiceConfig, problems: Problems) -> None:
+    """A service writes down speech, or a model on this machine."""
+    if voice.url and voice.folder is not None:
+        message = "voice has url and folder; use only one of them"
+        problems.add("voice.folder", message, hint="a folder is for a model on this machine")
 
 
 def check_channels(
@@ -115,7 +141,7 @@ def _complaints(server: McpConfig, written: Written) -> Iterator[tuple[str, str]
         yield "", f"{section} needs a command to start, or a url to call"
         return
     if "command" in given and "url" in given:
-        yield "url", f"{section} has command and url; only one of them can rule"
+        yield "url", f"{section} has command and url; use only one of them"
         return
     foreign = _KEYS_OF_PROGRAMS if "url" in given else _KEYS_OF_ADDRESSES
     wanted = "command" if "url" in given else "url"
@@ -123,9 +149,9 @@ def _complaints(server: McpConfig, written: Written) -> Iterator[tuple[str, str]
         if key in given:
             yield key, f"{section}.{key} is for servers with a {wanted}"
     if any(name in server.env_vars for name, _ in server.env):
-        yield "env_vars", f"{section} has a variable in env and in env_vars; only one can rule"
+        yield "env_vars", f"{section} has a variable in env and in env_vars; use only one of them"
     if written.ways() and any(name.lower() == "authorization" for name, _ in server.headers):
-        message = f"{section} has a token and a header Authorization; only one of them can rule"
+        message = f"{section} has a token and a header Authorization; use only one of them"
         yield "headers", message
 
 

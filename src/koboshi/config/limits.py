@@ -58,6 +58,20 @@ class Limits(Struct, frozen=True, kw_only=True):
     goal_tokens_max: int = 2_000_000  # of its turns and of its judge together
     occasions_kept_days: int = 90  # what became of due times
 
+    # Sub-agents.
+    children_at_once_max: Annotated[int, Meta(ge=1, le=64,
+        description="sub-agents of one conversation that work at the same time; others wait until "
+        "one of them has ended")] = 4  # fmt: skip
+    children_open_max: Annotated[int, Meta(ge=1, le=1_000,
+        description="sub-agents of one conversation that work or wait; the agent is told when "
+        "there are more")] = 16  # fmt: skip
+    children_made_max: Annotated[int, Meta(ge=1, le=10_000,
+        description="sub-agents that a conversation makes before a person, a schedule or a goal "
+        "speaks again")] = 40  # fmt: skip
+    children_depth_max: Annotated[int, Meta(ge=0, le=2,
+        description="how deep sub-agents have sub-agents of their own; 0: there are no "
+        "sub-agents")] = 2  # fmt: skip
+
     # Processes in the background.
     background_seconds_max: int = 7 * 86_400  # a command that was left running
     background_per_session_max: Annotated[int, Meta(ge=1, le=1_000,
@@ -70,6 +84,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     process_keep_seconds: int = 7 * 86_400  # the log of a process, after its end
     processes_kept_max: int = 500  # so many of them
     inside_tmp_seconds: int = 10 * 86_400  # the `/tmp` of a chat that does not use it
+    process_lost_seconds: int = 86_400  # its node is away for so long: it is lost
     process_sweep_seconds: int = 3_600  # between two looks for those that may go
 
     # What the model is shown. What is beyond it is summed up; tokens are estimated.
@@ -86,6 +101,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     mcp_settle_seconds: int = 10  # the first model call of a boot waits so long for all of them
     mcp_retry_seconds_max: int = 60  # between two attempts to connect
     mcp_message_bytes_max: int = 8_000_000  # one message; a longer one ends the connection
+
+    # Foreign agents.
+    agent_line_bytes_max: int = 8 << 20  # one message; an agent that writes a longer one is ended
+    agent_unread_bytes_max: Annotated[int, Meta(ge=4 << 20, le=1 << 36,
+        description="bytes that a foreign [agent](agents.md) may write while no gateway reads; "
+        "then it waits. A line of it has half of that at most")] = 64 << 20  # fmt: skip
 
     # Plug-ins.
     plugin_load_seconds: int = 60  # to import one and to make its tools

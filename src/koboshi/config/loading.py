@@ -8,10 +8,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from koboshi.config.chain import chain_of, own_variable
 from koboshi.config.cross_rules import (
     Written,
+    check_agents,
     check_channels,
     check_server_names,
+    check_voice,
     has_one_way,
     is_one_server,
     keys_of_secret,
@@ -19,16 +22,16 @@ from koboshi.config.cross_rules import (
 )
 from koboshi.config.home_paths import Places, expand, find_places, is_there, read_config_text
 from koboshi.config.line_numbers import KeyPath
+from koboshi.config.models import LinkConfig, ModelConfig
 from koboshi.config.platforms import ChannelConfig, config_of_platform
 from koboshi.config.problems import NOWHERE, InvalidValue, Origin, Problems
 from koboshi.config.read import ConfigValues, Setting, parse_toml, read_environ, read_tree
 from koboshi.config.schema import dotted, know_platforms
 from koboshi.config.secret import Secret
-from koboshi.config.sections import Config, McpConfig, ModelConfig
+from koboshi.config.sections import AgentConfig, Config, McpConfig
 from koboshi.config.tokens import find_token
 from koboshi.config.values import fit_secret, keys_of, sections_of
 from koboshi.config.warn import warnings_about
-from koboshi.domain.providers import KEY_VARIABLES
 
 PORT_OPTION = "--port"
 
@@ -93,12 +96,21 @@ class _Draft(Struct, kw_only=True):
         check_channels(channels, _by_section(channels_named), self.problems)
         servers = tuple(self._server(path) for path in servers_named)
         check_server_names(_by_section(servers_named), self.problems)
+        agents = tuple(self._agent(path) for path in self.settings.agents)
+        chosen = sections["gateway"].agent
+        check_agents(agents, _by_section(self.settings.agents), chosen, self.problems)
+        check_voice(sections["voice"], self.problems)
+        links = tuple(self._link(path) for path in self.settings.models)
+        chain = self._chain(self._with_api_key(sections["model"]), links)
         config = Config(
             home=self.places.home,
             file=self.places.file if is_there(self.places.file) else None,
             channels=tuple(channels.values()),
             mcp=servers,
-            **(sections | {"model": self._with_api_key(sections["model"])}),
+            agents=agents,
+            models=links,
+            chain=chain if len(chain) > 1 else (),
+            **(sections | {"model": chain[0]}),
         )
         written = {dotted(path): setting.origin for path, setting in self.settings.values.items()}
         warnings = warnings_about(config, written)
@@ -152,12 +164,30 @@ class _Draft(Struct, kw_only=True):
             self.problems.add(dotted(key), message, hint=error.hint, origin=origin)
             return path
 
+    def _link(self, path: KeyPath) -> LinkConfig:
+        return LinkConfig(name=path[1], **self._values(LinkConfig, path))
+
+    def _chain(self, first: ModelConfig, links: tuple[LinkConfig, ...]) -> tuple[ModelConfig, ...]:
+        """The models in their order, each as if it were the only one; at least one."""
+        names = first.chain
+        if not names or ("model", "name") in self.settings.values:
+            names = tuple(dict.fromkeys((first.name, *names)))
+        else:
+            first = replace(first, api_key=None)
+        models = chain_of(first, names, links, self.problems)
+        return tuple(
+            model if model.name == first.name and not model.section else self._keyed(model)
+            for model in models
+        )
+
     def _with_api_key(self, model: ModelConfig) -> ModelConfig:
         """The model with its key, if it needs one and the variable is set. Without a named
         variable, each provider has its own: a key is never sent to another one."""
         if ("model", "api_key_env") not in self.settings.values and not model.is_scripted:
-            provider = model.name.partition(":")[0]
-            model = replace(model, api_key_env=KEY_VARIABLES.get(provider, ""))
+            model = replace(model, api_key_env=own_variable(model.name))
+        return self._keyed(model)
+
+    def _keyed(self, model: ModelConfig) -> ModelConfig:
         text = self.environ.get(model.api_key_env, "") if model.api_key_env else ""
         if model.is_scripted or not text:
             return model
@@ -165,7 +195,8 @@ class _Draft(Struct, kw_only=True):
         try:
             secret = Secret(fit_secret(text.strip()))
         except InvalidValue as error:
-            self.problems.add("model.api_key_env", f"the api key in {name} {error.message}")
+            place = f"models.{model.section}" if model.section else "model"
+            self.problems.add(f"{place}.api_key_env", f"the api key in {name} {error.message}")
             return model
         self.sources["model.api_key"] = name
         return replace(model, api_key=secret)
@@ -197,6 +228,14 @@ class _Draft(Struct, kw_only=True):
             self._secret(server, written, "token", is_needed=False) if server.url else server.token
         )
         return replace(server, passed=passed, token=token)
+
+    def _agent(self, path: KeyPath) -> AgentConfig:
+        values, written = self._written(AgentConfig, path, self.settings.agents[path])
+        agent = AgentConfig(name=path[1], **values)
+        if not agent.enabled or self.problems.concern_section(written.section):
+            return agent
+        passed = passed_variables(agent, written, self.environ, self._problems_of_secrets())
+        return replace(agent, passed=passed)
 
     def _written(
         self, kind: type[Struct], path: KeyPath, origin: Origin

@@ -240,6 +240,9 @@ class MatrixConfig(PlatformConfig, frozen=True, kw_only=True):
     token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = "MATRIX_ACCESS_TOKEN"
     rate_per_second: Annotated[float, Meta(ge=0, le=10_000,
         description="messages to all rooms together; 0 = no limit of our own")] = 10
+    encryption: Annotated[bool, Meta(
+        description="whether [encrypted rooms](matrix.md#encrypted-rooms) are read; needs the "
+        "extra `koboshi[matrix-e2e]` and the store in the home")] = False
 
     @property
     def addresses(self) -> Mapping[str, str]:

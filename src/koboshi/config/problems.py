@@ -105,7 +105,7 @@ class Problems:
         """Raise ConfigError with everything noted, or return if there is nothing."""
         if not self._kept:
             return
-        last = "there are too many problems to show; put these right first"
+        last = "there are too many problems to show; fix these first"
         more = [ConfigProblem(key="", message=last)] if self.is_full else []
         raise ConfigError([*self._kept, *more])
 

@@ -39,13 +39,15 @@ class Setting(Struct, frozen=True):
 
 
 class ConfigValues(Struct, frozen=True):
-    """Everything that was set, by key; and every named channel and server, even with no keys.
-    `problems` holds what is wrong."""
+    """Everything that was set, by key; and every named channel, server and agent, even without
+    keys. `problems` holds what is wrong."""
 
     problems: Problems
     values: dict[KeyPath, Setting] = {}
     channels: dict[KeyPath, Origin] = {}  # ("channels", platform, account)
     servers: dict[KeyPath, Origin] = {}  # ("mcp", name)
+    agents: dict[KeyPath, Origin] = {}  # ("agents", name)
+    models: dict[KeyPath, Origin] = {}  # ("models", name)
 
     def set(self, key: Key, raw: object, path: KeyPath, origin: Origin) -> None:
         """Add the value written for a key."""
@@ -60,6 +62,10 @@ class ConfigValues(Struct, frozen=True):
             self.channels.setdefault(path[:3], origin)
         elif path[0] == "mcp":
             self.servers.setdefault(path[:2], origin)
+        elif path[0] == "agents":
+            self.agents.setdefault(path[:2], origin)
+        elif path[0] == "models":
+            self.models.setdefault(path[:2], origin)
 
     def refuse(self, path: KeyPath, message: str, hint: str, origin: Origin) -> None:
         self.problems.add(dotted(path), message, hint=hint, origin=origin)
@@ -157,7 +163,7 @@ class _FileReader(Struct, frozen=True):
             hint = f"write it below [{dotted(path[:-1])}.{accounts.example}]"
             self.settings.refuse(path, f"{dotted(path)} belongs to no {noun}", hint, origin)
         elif not is_account(name):
-            message = f'"{shown(name)}" cannot name {"an" if noun == "account" else "a"} {noun}'
+            message = f'"{shown(name)}" cannot name {"an" if noun[0] == "a" else "a"} {noun}'
             hint = "use lower case letters, digits, and single - or _ between them"
             self.settings.refuse(path, message, hint, origin)
         else:

@@ -64,7 +64,7 @@ def time_zone(text: str) -> str:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         known = available_timezones()
         if not known:
-            hint = "install tzdata, or leave the key away for the machine's own zone"
+            hint = "install tzdata, or remove the key to use the machine's own zone"
             raise InvalidValue("cannot be used: this machine knows no time zones", hint) from None
         near = get_close_matches(text, known, n=1)
         hint = f'did you mean "{near[0]}"?' if near else ""
@@ -203,6 +203,19 @@ def names(texts: tuple[str, ...]) -> tuple[str, ...]:
         raise InvalidValue("must not be empty", "leave it out to mean all")
     if not all(text.strip() and text.isprintable() for text in texts):
         raise InvalidValue("must hold names in one line each")
+    return tuple(dict.fromkeys(texts))
+
+
+def names_or_none(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Names, each once, or none at all."""
+    return names(texts) if texts else ()
+
+
+def file_names(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of files in one folder, each once, or none at all."""
+    for text in names_or_none(texts):
+        if "/" in text or text in (".", ".."):
+            raise InvalidValue(f'must hold names of files, as in ["AGENTS.md"], not {quoted(text)}')
     return tuple(dict.fromkeys(texts))
 
 

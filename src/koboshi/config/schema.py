@@ -8,9 +8,10 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from koboshi.config.line_numbers import KeyPath
+from koboshi.config.models import LinkConfig
 from koboshi.config.platforms import PLATFORMS, PluginChannelConfig, foreign_platforms
 from koboshi.config.problems import shown
-from koboshi.config.sections import Config, McpConfig
+from koboshi.config.sections import AgentConfig, Config, McpConfig
 from koboshi.config.values import Key, keys_of, sections_of
 
 _ACCOUNT = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
@@ -38,6 +39,8 @@ SCHEMA: Table = {
     **_table(Config),
     "channels": _CHANNELS,
     "mcp": Accounts(_table(McpConfig), noun="server", example="github"),
+    "models": Accounts(_table(LinkConfig), noun="model", example="local"),
+    "agents": Accounts(_table(AgentConfig), noun="agent", example="claude"),
 }
 
 

@@ -23,6 +23,8 @@ def secret_files_of(config: Config, environ: Mapping[str, str]) -> tuple[Path, .
 def secret_variables_of(config: Config, names: Iterable[str]) -> frozenset[str]:
     """Those of the variables that hold a secret."""
     named = {variable for channel in config.channels for variable in channel.secret_variables}
-    named |= {server.token_env for server in config.mcp} | {config.model.api_key_env}
+    named |= {server.token_env for server in config.mcp}
+    named |= {model.api_key_env for model in config.links}
+    named |= {config.tools.web.search_key_env, config.voice.key_env}
     written = {name for name in names if name.startswith("KOBOSHI__") and name.endswith(_ENDINGS)}
     return frozenset((named & set(names)) | written)

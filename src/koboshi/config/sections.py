@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from koboshi.config import rules
 from koboshi.config.limits import Limits
+from koboshi.config.models import BudgetConfig, LinkConfig, ModelConfig, VoiceConfig
 from koboshi.config.platforms import ChannelConfig
 from koboshi.config.rules import NamedSecrets
 from koboshi.config.secret import Secret
@@ -27,6 +28,7 @@ from koboshi.config.section import (
     VariableName,
 )
 from koboshi.config.values import SECRET_CHARS_MAX, ReadBy
+from koboshi.domain.burial import LEASE_SECONDS
 
 Days: TypeAlias = Annotated[int, Meta(ge=0, le=36_500, title=rules.DAYS), rules.no_short_time]
 Approval: TypeAlias = Literal["never", "dangerous", "always"]
@@ -60,33 +62,43 @@ class GatewayConfig(Section, frozen=True, kw_only=True):
         description="foreground commands that run at once; the others are started when one has "
         "ended")] = 64
     workdir: Annotated[Path, Meta(description="where commands run")] = Path("~/koboshi")
+    agent: Annotated[str, Meta(max_length=32,
+        description="the [agent](agents.md) that answers, by its name in `[agents]`; empty = the "
+        "built-in one. A chat can override it (`/agent`)")] = ""
+    max_agents: Annotated[int, Meta(ge=1, le=1_000,
+        description="processes of foreign agents that live at once; a chat beyond them waits until "
+        "one is idle")] = 8
     zone: Annotated[str, Meta(max_length=64,
         description="the time zone that the model is told times in, such as `Europe/Berlin`; empty "
         "= the machine's"), rules.time_zone] = ""
+    node: Annotated[str, Meta(max_length=64,
+        description="the name of this machine among the gateways of one database; empty = the "
+        "host's name. No two that run may have the same"), rules.one_line] = ""
+    workdir_shared: Annotated[bool, Meta(
+        description="whether `workdir` is the same folder on all nodes; otherwise the agent is "
+        "told when a chat goes on at another node")] = False
 
 
-class ModelConfig(Section, frozen=True, kw_only=True):
-    """Which model answers, and how to reach it."""
+class MemoryConfig(Section, frozen=True, kw_only=True):
+    """What the agent remembers, and what it is shown at the start of every turn."""
 
-    name: Annotated[str, Meta(max_length=256,
-        description="`scripted`, `openai:<model>`, `openai-responses:<model>`, "
-        "`anthropic:<model>`, `google:<model>`, `ollama:<model>`, or the prefix of a "
-        "[plug-in](writing-a-model.md)"), rules.one_line] = "scripted"
-    base_url: Annotated[Url, Meta(description="a compatible endpoint of your own"),
-        rules.web_address_or_none, rules.no_slash_at_end] = ""
-    api_key_env: Annotated[VariableName, Meta(
-        description="the variable that holds the key; for other providers their own: "
-        "`ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`, none for a plug-in")] = "OPENAI_API_KEY"
-    system_prompt: Annotated[str, Meta(max_length=64_000,
-        description="added to the built-in one")] = ""
-    patience_seconds: Annotated[Seconds, Meta(
-        description="how long a request is tried again while the provider does not answer; 0 = "
-        "give up at once")] = 600
-    api_key: Secret | None = None  # never asked for by the scripted model
-
-    @property
-    def is_scripted(self) -> bool:
-        return self.name.partition(":")[0] == "scripted"
+    enabled: Annotated[bool, Meta(
+        description="whether the agent has a memory (`memory`, `recall`). "
+        "[More](memory.md)")] = True
+    memory_chars: Annotated[int, Meta(ge=200, le=20_000,
+        description="how much it can note for a person or a group, in characters; all of it is "
+        "shown in every turn")] = 2_200
+    user_chars: Annotated[int, Meta(ge=200, le=20_000,
+        description="likewise, of what it knows of the person")] = 1_375
+    context_files: Annotated[tuple[_Name, ...], Meta(max_length=16,
+        description="files of the work folder that are shown, by name"),
+        rules.file_names] = ("SOUL.md", "AGENTS.md")
+    context_chars: Annotated[int, Meta(ge=100, le=100_000,
+        description="how much of each of them is shown")] = 8_000
+    skills: Annotated[Path | None, Meta(
+        description="the folder with skills; without it `skills` in the home")] = None
+    skills_for: Annotated[Literal["owners", "everyone"], Meta(
+        description="whose turns have skills")] = "owners"
 
 
 class RecoveryConfig(Section, frozen=True, kw_only=True):
@@ -115,6 +127,25 @@ class TerminalConfig(Section, frozen=True, kw_only=True):
     notify: Annotated[Literal["all", "result", "error", "off"], Meta(
         description="what you hear of ends that no turn of the agent tells: `all`, `result` (one "
         "line), `error`, `off`")] = "all"
+
+
+class WebToolsConfig(Section, frozen=True, kw_only=True):
+    """What the agent may do on the web. Needs the extra `koboshi[web]`; not offered in `locked`."""
+
+    fetch: Annotated[bool, Meta(
+        description="whether the agent has `web_fetch`, which reads public pages. "
+        "[More](web.md)")] = True
+    hosts: Annotated[tuple[_Name, ...], Meta(max_length=256,
+        description='hosts of your own network that may be fetched, too: `["wiki.lan", '
+        '"10.0.0.5:8080"]`. The gateway\'s own ports never are'), rules.names_or_none] = ()
+    search: Annotated[Literal["ddgs", "searxng", "brave", "tavily", "off"], Meta(
+        description="the engine of `web_search`: `ddgs` needs no key, `searxng` an address, "
+        "`brave` and `tavily` a key; `off`: none")] = "ddgs"
+    search_url: Annotated[Url, Meta(
+        description="the address of the engine; SearXNG has to have `json` among its formats"),
+        rules.web_address_or_none, rules.no_slash_at_end] = ""
+    search_key_env: Annotated[VariableName, Meta(
+        description="the variable that holds the engine's key")] = ""
 
 
 class ToolsConfig(Section, frozen=True, kw_only=True):
@@ -155,6 +186,7 @@ class ToolsConfig(Section, frozen=True, kw_only=True):
         description='first words of plain commands, `["git status", "make test"]`, that are not '
         "asked about inside the boundary. They never lead out of it"), rules.plain_commands] = ()
     terminal: TerminalConfig = TerminalConfig()
+    web: WebToolsConfig = WebToolsConfig()
 
 
 class StoreConfig(Section, frozen=True, kw_only=True):
@@ -162,8 +194,13 @@ class StoreConfig(Section, frozen=True, kw_only=True):
 
     url: Annotated[Url, Meta(
         description="empty: the store is SQLite in the home. `postgresql://…`, without a password: "
-        "the database of one gateway, which needs the extra `koboshi[postgres]`"),
+        "a database that [several gateways](scale-out.md) may share; it needs the extra "
+        "`koboshi[postgres]`"),
         rules.store_address] = ""
+    lease_seconds: Annotated[float, Meta(ge=1, le=600,
+        description="on PostgreSQL: a gateway that gives no sign of life for so long is dead for "
+        "the others, which go on with its work. The same for all gateways of one "
+        "database")] = LEASE_SECONDS
 
 
 class RetentionConfig(Section, frozen=True, kw_only=True):
@@ -222,6 +259,36 @@ class McpConfig(Section, frozen=True, kw_only=True):
         description="the only tools that may be used, as the server calls them; without it, all"),
         rules.names] = None
     passed: NamedSecrets = ()  # the variables of `env_vars`, with their values
+
+
+class AgentConfig(Section, frozen=True, kw_only=True):
+    """One agent of another maker, which speaks the Agent Client Protocol."""
+
+    name: str  # "claude"
+    enabled: Annotated[bool, Meta(description="whether it can be used")] = True
+    command: Annotated[tuple[_Argument, ...], Meta(max_length=256,
+        description="the program and its arguments"), rules.no_nul] = ()
+    cwd: Annotated[Path | None, Meta(
+        description="where it works, of an owner's chats; without it `gateway.workdir`")] = None
+    env: Annotated[NamedSecrets, Meta(
+        description='variables for it, `{ NAME = "value" }`'), ReadBy(rules.read_variables)] = ()
+    env_vars: Annotated[tuple[_Variable, ...], Meta(max_length=256,
+        description="names of our own variables that are passed on, such as that of its key; one "
+        "that is not set is an error"), rules.variable_names] = ()
+    readable: Annotated[tuple[_FullPath, ...], Meta(max_length=256,
+        description="folders of its program, and what else it may read"), rules.full_paths] = ()
+    writable: Annotated[tuple[_FullPath, ...], Meta(max_length=256,
+        description="what it may write beyond its work folder and its home"),
+        rules.full_paths] = ()
+    mcp: Annotated[bool, Meta(
+        description="whether our MCP servers are passed on to it; those that are started, with "
+        "their variables")] = False
+    idle_minutes: Annotated[float, Meta(gt=0, le=100_000,
+        description="it is ended when no turn had to do with it for so long")] = 30
+    start_seconds: Annotated[SecondsFrom1, Meta(
+        description="how long it may take to answer when it is started, and when it opens or loads "
+        "a session; then it is ended, and the person is told")] = 120
+    passed: NamedSecrets = ()  # the variables of `env_vars`, with their values
 # fmt: on
 
 
@@ -232,6 +299,9 @@ class Config(Struct, frozen=True, kw_only=True):
     file: Path | None = None  # None: there is no file, the defaults and the environment rule
     gateway: GatewayConfig = GatewayConfig()
     model: ModelConfig = ModelConfig()
+    voice: VoiceConfig = VoiceConfig()
+    budget: BudgetConfig = BudgetConfig()
+    memory: MemoryConfig = MemoryConfig()
     recovery: RecoveryConfig = RecoveryConfig()
     tools: ToolsConfig = ToolsConfig()
     store: StoreConfig = StoreConfig()
@@ -239,8 +309,16 @@ class Config(Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     channels: tuple[ChannelConfig, ...] = ()  # disabled ones included
     mcp: tuple[McpConfig, ...] = ()  # disabled ones included
+    agents: tuple[AgentConfig, ...] = ()  # disabled ones included
+    models: tuple[LinkConfig, ...] = ()
+    chain: tuple[ModelConfig, ...] = ()  # `model` first; empty: there is no other
     sources: Mapping[str, str] = {}  # dotted key → where it was written
     warnings: tuple[str, ...] = ()
+
+    @property
+    def links(self) -> tuple[ModelConfig, ...]:
+        """The models in the order in which they are asked."""
+        return self.chain or (self.model,)
 
     @property
     def enabled_channels(self) -> tuple[ChannelConfig, ...]:
@@ -251,3 +329,8 @@ class Config(Struct, frozen=True, kw_only=True):
     def enabled_mcp(self) -> tuple[McpConfig, ...]:
         """The MCP servers to connect to."""
         return tuple(server for server in self.mcp if server.enabled)
+
+    @property
+    def enabled_agents(self) -> Mapping[str, AgentConfig]:
+        """The foreign agents that can be used, by their names."""
+        return {agent.name: agent for agent in self.agents if agent.enabled}

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from koboshi.config.platforms import ChannelConfig
 from koboshi.config.problems import escaped
+from koboshi.config.rules import NamedSecrets
 from koboshi.config.secret import Secret
 from koboshi.config.sections import Config, McpConfig
 from koboshi.config.values import keys_of
@@ -33,9 +34,12 @@ def describe(config: Config) -> list[tuple[str, str, str]]:
 def secrets_of(config: Config) -> tuple[str, ...]:
     """Every secret text the configuration holds, for the log to redact."""
     held = [secret for channel in config.channels for secret in channel.secrets]
-    known = [secret.reveal() for secret in (config.model.api_key, *held) if secret]
+    keys = [model.api_key for model in config.links]
+    known = [secret.reveal() for secret in (*keys, *held) if secret]
     for server in config.mcp:
         known.extend(_secrets_of_server(server))
+    for agent in config.agents:
+        known.extend(_secret_variables((*agent.env, *agent.passed)))
     free = [settings for _, settings in config.tools.settings]
     free += [channel.free_table for channel in config.channels if channel.free_table]
     for settings in free:
@@ -71,9 +75,11 @@ def _secrets_of_server(server: McpConfig) -> Iterator[str]:
         yield server.token.reveal()
     for _, secret in server.headers:
         yield secret.reveal()
-    for name, secret in (*server.env, *server.passed):
-        if is_secret_variable(name):
-            yield secret.reveal()
+    yield from _secret_variables((*server.env, *server.passed))
+
+
+def _secret_variables(given: NamedSecrets) -> Iterator[str]:
+    return (secret.reveal() for name, secret in given if is_secret_variable(name))
 
 
 def _secrets_of_plugin(settings: Mapping[str, object]) -> Iterator[str]:
@@ -88,11 +94,14 @@ def _keys(config: Config) -> Iterator[tuple[str, object]]:
     sections = {
         "gateway": config.gateway,
         "model": config.model,
+        **{f"models.{link.name}": link for link in config.models},
+        "budget": config.budget,
         "recovery": config.recovery,
         "tools": config.tools,
         "tools.terminal": config.tools.terminal,
         **{section_of(channel): channel for channel in config.channels},
         **{f"mcp.{server.name}": server for server in config.mcp},
+        **{f"agents.{agent.name}": agent for agent in config.agents},
         "store": config.store,
         "retention": config.retention,
         "limits": config.limits,

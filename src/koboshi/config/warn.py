@@ -20,7 +20,9 @@ def warnings_about(config: Config, written: Mapping[str, Origin]) -> tuple[str, 
 
 
 def _secrets_in_the_file(config: Config, written: Mapping[str, Origin]) -> Iterator[str]:
-    passwords = ["model.base_url"] if passwords_in(config.model.base_url) else []
+    urls = {"model.base_url": config.model.base_url}
+    urls |= {f"models.{link.name}.base_url": link.base_url for link in config.models}
+    passwords = [key for key, url in urls.items() if passwords_in(url)]
     tokens = [
         f"{channel.section}.{name}" for channel in config.channels for name in channel.secret_names
     ]
@@ -43,10 +45,17 @@ def _secrets_of_servers(config: Config) -> Iterator[str]:
             yield f"mcp.{server.name}.env"
         if server.headers:
             yield f"mcp.{server.name}.headers"
+    for agent in config.agents:
+        if any(is_secret_variable(name) for name, _ in agent.env):
+            yield f"agents.{agent.name}.env"
 
 
 def _plain_connections(config: Config) -> Iterator[str]:
-    urls = {"model.base_url": config.model.base_url if config.model.api_key else ""}
+    urls = {
+        f"models.{model.section}.base_url" if model.section else "model.base_url": model.base_url
+        for model in config.links
+        if model.api_key
+    }
     for channel in config.enabled_channels:
         urls |= {f"{channel.section}.{key}": url for key, url in channel.addresses.items()}
     for server in config.enabled_mcp:

@@ -54,8 +54,8 @@ class RowChange:
                 return await self._will(OperatorAction.RESUME)
             case DropTurn():
                 return await self._will(OperatorAction.DROP)
-            case RetryMessage():
-                return await self._retry_message()
+            case RetryMessage(anew=wants_anew):
+                return await self._retry_message(wants_anew=wants_anew)
             case DropMessage():
                 return await self._drop_message()
             case RetryDelivery():
@@ -79,9 +79,11 @@ class RowChange:
             return refusal("refused", f"{self.what} is not {verb}: {_NOT_CONCERNED[standing]}")
         return await RowViews(views=self.views).turn(TurnId(number)) or self._not_found()
 
-    async def _retry_message(self) -> Done:
+    async def _retry_message(self, *, wants_anew: bool) -> Done:
         number = number_in("message", self.what)
-        retried = None if number is None else await self.store.inbox.retry(EntryId(number))
+        retried = None
+        if number is not None:
+            retried = await self.store.inbox.retry(EntryId(number), wants_anew=wants_anew)
         if retried is None:
             return self._not_found()
         if retried.entry_id is None:

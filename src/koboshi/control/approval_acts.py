@@ -2,13 +2,27 @@
 good."""
 
 from koboshi.control.replies import Done, RuleList, RuleRevoked, refusal
-from koboshi.control.requests import AnswerApproval, ApproveForGood, DenyQuestion
+from koboshi.control.requests import (
+    AnswerApproval,
+    ApproveForGood,
+    DenyQuestion,
+    ListRules,
+    RevokeRule,
+)
 from koboshi.domain.command import Ruling
 from koboshi.domain.ids import Seq
 from koboshi.domain.rule import rule_named
 from koboshi.ports.store import Store
 
 LISTED_MAX = 1_000
+
+
+async def rules(store: Store, request: ListRules | RevokeRule) -> Done:
+    match request:
+        case ListRules():
+            return await listed(store)
+        case RevokeRule(what=rule):
+            return await revoke(store, rule)
 
 
 async def listed(store: Store) -> RuleList:
@@ -32,5 +46,7 @@ async def answer(store: Store, request: AnswerApproval) -> Done:
     )
     if is_number and await store.approvals.rule_on(Seq(int(digits)), ruling):
         return Done()
-    words = f'"{digits}" is no open approval: it was answered, has expired, or its turn has ended'
+    words = (
+        f'"{digits}" is not an open approval: it was answered, has expired, or its turn has ended'
+    )
     return refusal("not-found", words)

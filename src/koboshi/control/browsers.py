@@ -1,11 +1,27 @@
 """The browsers that are let in, as the owner of the home is asked about them."""
 
-from koboshi.control.replies import BrowserList, BrowserRevoked, BrowserRow, Refusal, refusal
+from koboshi.control.replies import (
+    BrowserList,
+    BrowserRevoked,
+    BrowserRow,
+    Done,
+    Refusal,
+    refusal,
+)
+from koboshi.control.requests import ListBrowsers, RevokeBrowser
 from koboshi.domain.browser import BrowserId
 from koboshi.domain.ids import parse_shown, shown
 from koboshi.ports.store import Store
 
 ALL = "all"
+
+
+async def answer(store: Store, request: ListBrowsers | RevokeBrowser) -> Done:
+    match request:
+        case ListBrowsers():
+            return await listed(store)
+        case RevokeBrowser(what=browser):
+            return await revoke(store, browser)
 
 
 async def listed(store: Store) -> BrowserList:

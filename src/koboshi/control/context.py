@@ -14,6 +14,7 @@ from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Store
 from koboshi.ports.views import ProcessView
 from koboshi.ports.wakeups import JOURNAL, Wakeups
+from koboshi.processes.ends import is_here
 
 LOG_CHARS_MAX = 200_000
 GRACE_SECONDS = 2.0
@@ -33,7 +34,7 @@ class ControlContext:
     """Asks the gateway to end; None where none runs."""
     why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it
     """Why the gateway would not come back; empty if it would."""
-    login_link: Callable[[], str | None] = lambda: None
+    login_link: Callable[[], Awaitable[str | None]] = lambda: _no_link()
     """An address that lets one browser in, once; None where no page is served."""
     web_address: Callable[[], str | None] = lambda: None
     """Where the web channel listens; None if none does."""
@@ -67,15 +68,23 @@ class ControlContext:
             return None
         process_id = view.process.process_id
         was_ended = view.process.ended_ms is not None
+        is_ours = is_here(self.store.processes, view.process)
         if not was_ended:
             await self.store.processes.ask_end(process_id)
+            if not is_ours:
+                return ProcessEnded(
+                    was_ended=False,
+                    process=view.process,
+                    route=view.route,
+                    watchers=view.watchers,
+                )
             if self.is_running:
                 seen = await self.runners.wait(process_id, SEEN_SECONDS)
             else:
                 seen = await self.runners.end(process_id, grace_s=GRACE_SECONDS)
             if seen.life is not Life.ALIVE:
                 await self.store_end(process_id, seen)
-        elif view.process.state is ProcessState.LOST:
+        elif view.process.state is ProcessState.LOST and is_ours:
             # What an earlier version has left of it, say, has no other way to be ended.
             await self.runners.end(process_id, grace_s=GRACE_SECONDS)
         after = await self.find(named) or view
@@ -91,6 +100,10 @@ class ControlContext:
         if parsed is None or parsed[0] != "process":
             return None
         return await self.store.views.process(ProcessId(parsed[1]))
+
+
+async def _no_link() -> str | None:
+    return None
 
 
 async def _not_finished() -> bool:

@@ -20,6 +20,7 @@ async def found(store: Store, asked: SearchChats) -> Found:
                 excerpt=hit.excerpt,
                 at_ms=hit.at_ms,
                 message=hit.message,
+                turn=hit.turn,
             )
             for hit in hits
         )

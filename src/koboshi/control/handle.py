@@ -5,10 +5,12 @@ a `type` for programs and a `message` for people.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
-from koboshi.control import approval_acts, backups, browsers, chats, schedules
+from koboshi.control import approval_acts, backups, browsers, chats, memory, schedules, usage
 from koboshi.control import pairing as people
 from koboshi.control.act import RowChange
+from koboshi.control.agents import living_agents
 from koboshi.control.context import LOG_CHARS_MAX, ControlContext
 from koboshi.control.read import ReadRequests
 from koboshi.control.replies import (
@@ -36,14 +38,17 @@ from koboshi.control.requests import (
     GetAddress,
     GetBackup,
     GetLogin,
+    GetUsage,
     ListBrowsers,
     ListGoals,
+    ListMemory,
     ListPairings,
     ListRules,
     ListSchedules,
     Look,
     MoveTimed,
     ReadProcessLog,
+    RemoveMemoryEntry,
     RevokeBrowser,
     RevokePairing,
     RevokeRule,
@@ -85,7 +90,7 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
         case EndProcess(what=what):
             return await jobs.end(what) or _no_process(what)
         case GetLogin():
-            return _login(jobs)
+            return await _login(jobs)
         case GetAddress():
             return WebAddress(address=jobs.web_address())
         case ListPairings():
@@ -102,18 +107,18 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return await people.revoke(store, channel, person)
         case SayInChat():
             return await jobs.say(request)
-        case ListBrowsers():
-            return await browsers.listed(store)
-        case RevokeBrowser(what=browser):
-            return await browsers.revoke(store, browser)
-        case ListRules():
-            return await approval_acts.listed(store)
-        case RevokeRule(what=rule):
-            return await approval_acts.revoke(store, rule)
+        case ListBrowsers() | RevokeBrowser():
+            return await browsers.answer(store, request)
+        case ListRules() | RevokeRule():
+            return await approval_acts.rules(store, request)
         case AnswerApproval():
             return await approval_acts.answer(store, request)
         case MoveTimed() | ListSchedules() | ShowSchedule() | AddSchedule() | ListGoals():
             return await schedules.answer(store, request)
+        case GetUsage(since_ms=since_ms):
+            return await usage.answer(store, since_ms)
+        case ListMemory() | RemoveMemoryEntry():
+            return await memory.answer(store, request)
         case CreateBackup() | GetBackup():
             return backups.answer(store, request)
         case other:
@@ -129,6 +134,7 @@ def _seen(jobs: ControlContext) -> ReadRequests:
         heard=jobs.heard(),
         neighbours=jobs.neighbours(),
         restart=INSTALLED.look() if jobs.is_running else None,
+        agents=partial(living_agents, jobs.store.agents, jobs.runners),
     )
 
 
@@ -136,8 +142,8 @@ def _chars(wanted: int | None) -> int:
     return LOG_CHARS_MAX if wanted is None else max(1, min(wanted, LOG_CHARS_MAX))
 
 
-def _login(jobs: ControlContext) -> LoginLink | Refusal:
-    link = jobs.login_link()
+async def _login(jobs: ControlContext) -> LoginLink | Refusal:
+    link = await jobs.login_link()
     if link is None:
         return refusal("not-running", "no gateway serves pages in this home; `koboshi run` does")
     return LoginLink(link=link)
@@ -163,5 +169,5 @@ def _no_process(what: str) -> Refusal:
 
 
 def _no_code() -> Refusal:
-    words = "unknown code: it may be mistyped, used, denied or expired; after too many wrong ones "
-    return refusal("not-found", words + "those that were good are not any more")
+    words = "unknown code: it may be mistyped, used, denied or expired; too many wrong "
+    return refusal("not-found", words + "codes cancel all others")

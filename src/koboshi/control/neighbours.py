@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from koboshi.domain.durations import duration
 from koboshi.domain.phrases import excerpt
 from koboshi.ports.clock import Clock
 
@@ -15,6 +16,8 @@ WORDS_MAX = 300
 
 Neighbour: TypeAlias = tuple[str, bool, str]
 """Its name, whether it is well, and how it is in words."""
+ToolLine: TypeAlias = tuple[str, str, str]
+"""The name of a tool, where it comes from, and what it does."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,7 +35,7 @@ class ModelStanding:
     def told(self, clock: Clock) -> Neighbour:
         if not self.outcome:
             return ("model", True, "not asked since the start")
-        ago = f"{max(0, round(clock.monotonic() - self.at_s))} s ago"
+        ago = f"{duration(round(clock.monotonic() - self.at_s) * 1000)} ago"
         if self.outcome in ("ok", "overfull"):
             return ("model", True, f"answered {ago}")
         why = f": {excerpt(self.reason, WORDS_MAX)}" if self.reason else ""
@@ -45,6 +48,10 @@ class Neighbours:
     model: ModelStanding = field(default_factory=ModelStanding)
     servers: Callable[[], Mapping[str, str | None]] = dict
     """The MCP servers by name, and why one is not connected."""
+    chain: Callable[[], tuple[Neighbour, ...]] = tuple
+    """The models, where there are several."""
+    tools: Callable[[], tuple[ToolLine, ...]] = tuple
+    """What the agent can use now."""
     boundary: tuple[bool, str] | None = None
     """Whether anything stands around the agent's programs, and what; None: it was not looked."""
 
@@ -54,4 +61,4 @@ class Neighbours:
             (f"mcp:{name}", why is None, why or "connected") for name, why in self.servers().items()
         )
         around = [] if self.boundary is None else [("boundary", *self.boundary)]
-        return (self.model.told(self.clock), *around, *servers)
+        return (self.model.told(self.clock), *self.chain(), *around, *servers)

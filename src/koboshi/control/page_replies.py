@@ -63,8 +63,16 @@ class SettingRow(msgspec.Struct, frozen=True, kw_only=True):
     """Where it was set; `default` if nowhere."""
 
 
+class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    source: str
+    """`built in`, `plug-in`, or the MCP server."""
+    words: str
+
+
 class SettingList(Done, frozen=True, kw_only=True):
     settings: tuple[SettingRow, ...]
+    tools: tuple[ToolRow, ...] = ()
 
 
 class MinuteList(Done, frozen=True, kw_only=True):
@@ -81,6 +89,8 @@ class FoundWords(msgspec.Struct, frozen=True, kw_only=True):
     """What was found stands between U+0001 and U+0002."""
     at_ms: int
     message: str = ""
+    """Empty for an answer and for the name of a chat."""
+    turn: str = ""
 
 
 class Found(Done, frozen=True, kw_only=True):

@@ -3,14 +3,16 @@
 from dataclasses import asdict
 
 from koboshi.control.context import ControlContext
-from koboshi.control.replies import (
+from koboshi.control.people_replies import (
     PairingList,
     PersonDenied,
     PersonErased,
     PersonLetIn,
     PersonRevoked,
-    Refusal,
     RoleSet,
+)
+from koboshi.control.replies import (
+    Refusal,
     refusal,
 )
 from koboshi.domain.approval import OPERATOR
@@ -65,4 +67,4 @@ async def erase(jobs: ControlContext, channel: str, person: str) -> PersonErased
 
 
 def _no_such_role(role: str) -> Refusal:
-    return refusal("refused", f'"{role}" is no role: there are {" and ".join(Role)}')
+    return refusal("refused", f'"{role}" is not a role; use {" or ".join(Role)}')

@@ -1,14 +1,17 @@
 """What can be seen of a home, without changing anything. It is answered from the views alone, so a
 command can answer it without a gateway, and without what a gateway needs."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from koboshi.control.activity import Activity
+from koboshi.control.memory import memory_told
 from koboshi.control.narrate import Narrator, fate_of, worded
 from koboshi.control.neighbours import Neighbour
 from koboshi.control.page_replies import MinuteList
 from koboshi.control.replies import (
+    AgentList,
+    AgentStatus,
     ChatList,
     DeliveryExplained,
     Done,
@@ -35,6 +38,7 @@ from koboshi.control.requests import (
     GetStatus,
     GetTroubles,
     ListActivity,
+    ListAgents,
     ListChats,
     ListProcesses,
     ListQuestions,
@@ -45,8 +49,10 @@ from koboshi.control.requests import (
     TraceMessage,
 )
 from koboshi.control.rows import RowViews, next_page, no_such_page, page_of
+from koboshi.control.schedules import explained
 from koboshi.domain.ids import (
     ChannelName,
+    ChildId,
     DeliveryId,
     EntryId,
     ProcessId,
@@ -55,6 +61,7 @@ from koboshi.domain.ids import (
     WorkerId,
     parse_shown,
 )
+from koboshi.domain.memory import MemoryId
 from koboshi.domain.outbox import UNSETTLED
 from koboshi.domain.reasons import what_is_wrong
 from koboshi.domain.standing import STANDS, why_now
@@ -64,6 +71,7 @@ from koboshi.ports.views import DeliveryView, EntryView, Explanation, OwnerViews
 
 ALIVE = tuple(state for state in TurnState if state not in CLOSED)
 STEPS_MAX = 300
+AGENT_WORDS_MAX = 100
 QUESTIONS_MAX = 200
 CHATS_MAX = 50
 DAY_MS = 86_400_000
@@ -86,6 +94,7 @@ class ReadRequests:
     """Whom the gateway asks for help."""
     restart: str | None = None
     """Why the gateway wants to be restarted."""
+    agents: Callable[[], Awaitable[tuple[AgentStatus, ...]]] = lambda: _no_agents()
 
     async def answer(self, request: Look) -> Done:
         match request:
@@ -106,6 +115,8 @@ class ReadRequests:
                 return await self._inbox(request)
             case ListProcesses():
                 return ProcessList(processes=await self.views.processes(PROCESSES_MAX))
+            case ListAgents():
+                return AgentList(agents=await self.agents())
             case GetMinutes():
                 return await self._minutes()
             case CountHeld():
@@ -145,6 +156,9 @@ class ReadRequests:
                 for name, is_ok, reason in self.neighbours
             ),
             restart=self.restart,
+            server=status.server,
+            nodes=status.nodes,
+            agents=await self.agents(),
         )
 
     async def _troubles(self) -> Troubles:
@@ -198,6 +212,10 @@ class ReadRequests:
         )
 
 
+async def _no_agents() -> tuple[AgentStatus, ...]:
+    return ()
+
+
 class _Explainer:
     """One question "why is this where it is?"."""
 
@@ -214,10 +232,16 @@ class _Explainer:
         if found is None:
             entry = await self._views.entry_by_external_id(self._what)
             found = None if entry is None else await self._entry(entry)
+        if found is None and named is not None and named[0] == "session":
+            session = await self._views.session(SessionId(named[1]))
+            if session is not None:
+                words = f"session {self._what} has had no turn yet, so there is nothing to explain"
+                return refusal("not-found", words)
         return found or refusal(
             "not-found",
             f'there is nothing named "{self._what}"; turns are t1, sessions s1, messages m1, '
-            "deliveries d1, processes p1, and a platform's own message id works, too",
+            "deliveries d1, processes p1, schedules c1, goals g1, sub-agents a1, memories n1, "
+            "and a platform's own message id works, too",
         )
 
     async def _by_shown(self, kind: str, number: int) -> Explained | None:
@@ -235,6 +259,15 @@ class _Explainer:
                 return None if delivery is None else await self._delivery(delivery)
             case "process":
                 return await self._process(ProcessId(number))
+            case "child":
+                turn_id = await self._views.child_turn(ChildId(number))
+                return None if turn_id is None else await self._turn(turn_id)
+            case "schedule" | "goal":
+                is_running = self._is_running
+                return await explained(self._views, kind, number, is_running=is_running)
+            case "memory":
+                story = await self._views.memory(MemoryId(number))
+                return None if story is None else memory_told(story, is_running=self._is_running)
             case _:
                 return None
 
@@ -268,7 +301,10 @@ class _Explainer:
             question=told.question,
             held_up=told.held_up,
             barred=told.barred,
+            family=told.family,
+            memory=told.memory,
             is_worked_on=is_worked_on,
+            agent=await self._views.agent_words(turn_id, AGENT_WORDS_MAX),
         )
 
     async def _is_worked_on(self, explanation: Explanation) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from koboshi.domain.people import Pairing, Person
 from koboshi.domain.process import Process
 from koboshi.domain.reasons import Reason, Trouble
 from koboshi.domain.recovery import Verdict
@@ -19,7 +18,11 @@ from koboshi.domain.rule import ApprovalRule
 from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
 from koboshi.ports.backups import BackupStanding
+from koboshi.ports.children import Relative
+from koboshi.ports.nodes import NodeView
+from koboshi.ports.server import ServerStanding
 from koboshi.ports.views import (
+    AgentWords,
     CallView,
     ChatView,
     DeliveryView,
@@ -70,6 +73,24 @@ class NeighbourStatus(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A process of a foreign agent that lives."""
+
+    agent: str
+    process: str
+    session: str
+    turn: str | None
+    """What it works on; None: it has nothing to do."""
+    used_ms: int
+    """When a turn last had to do with it."""
+    memory_bytes: int | None
+    """With all that it started; None where the system does not tell."""
+
+
+class AgentList(Done, frozen=True, kw_only=True):
+    agents: tuple[AgentStatus, ...]
+
+
 class StatusReply(Done, frozen=True, kw_only=True):
     is_running: bool
     trouble: str | None
@@ -94,6 +115,12 @@ class StatusReply(Done, frozen=True, kw_only=True):
     """The model and the MCP servers."""
     restart: str | None = None
     """Why the gateway wants to be restarted."""
+    server: ServerStanding | None = None
+    """How the database server is; None where the store is a file."""
+    nodes: tuple[NodeView, ...] = ()
+    """All gateways that work on the database, where there may be several."""
+    agents: tuple[AgentStatus, ...] = ()
+    """The foreign agents that live in this home."""
 
 
 class HeldCount(Done, frozen=True, kw_only=True):
@@ -255,7 +282,12 @@ class TurnStory(Explained, frozen=True, kw_only=True):
     question: str | None
     held_up: Reason | None = None
     barred: tuple[str, ...] = ()
+    family: tuple[Relative, ...] = ()
+    """The turn at the root, and all sub-agents below it."""
+    memory: str = ""
+    """Which memory it was shown."""
     is_worked_on: bool
+    agent: tuple[AgentWords, ...] = ()
 
 
 class TurnExplained(TurnStory, frozen=True, kw_only=True):
@@ -335,55 +367,3 @@ class MessageTaken(Done, frozen=True, kw_only=True):
     message: str
     state: str
     duplicate: bool
-
-
-class PairingList(Done, frozen=True, kw_only=True):
-    strangers: tuple[Pairing, ...]
-    people: tuple[Person, ...]
-    without_owner: tuple[str, ...] = ()
-    """Channels on which no person is an owner."""
-
-
-class PersonLetIn(Done, frozen=True, kw_only=True):
-    channel: str
-    person: str
-    name: str
-    paired_ms: int
-    entry_id: int
-    role: str = "member"
-
-
-class PersonErased(Done, frozen=True, kw_only=True):
-    channel: str
-    person: str
-    messages: int
-    is_finished: bool
-    """Otherwise something was in the way; the gateway goes on with it."""
-    backups: tuple[str, ...] = ()
-    """They still hold the words."""
-
-
-class RoleSet(Done, frozen=True, kw_only=True):
-    channel: str
-    person: str
-    role: str
-    was_paired: bool
-    is_named: bool
-
-
-class PersonDenied(Done, frozen=True, kw_only=True):
-    channel: str
-    person: str
-    name: str
-    chat: str
-    offered_ms: int
-    expires_ms: int
-    is_silenced: bool
-
-
-class PersonRevoked(Done, frozen=True, kw_only=True):
-    channel: str
-    person: str
-    was_paired: bool
-    is_still_allowed: bool
-    turns_set_aside: int

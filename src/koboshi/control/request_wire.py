@@ -70,9 +70,11 @@ _READ: Mapping[str, Callable[[object], object]] = {
     "chars": _number_or_none,
     "keep": _number_or_none,
     "since": _number_or_none,
+    "since_ms": lambda value: _number_or_none(value) or 0,
     "until": _number_or_none,
     "state": _text_or_nothing,
     "open": lambda value: value is True,
+    "anew": lambda value: value is True,
 }
 """How each field is read, whichever request it is of."""
 

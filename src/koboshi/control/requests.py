@@ -99,7 +99,11 @@ class ListActivity(Look, frozen=True, kw_only=True, tag="activity"):
 
 
 class GetMinutes(Look, frozen=True, kw_only=True, tag="minutes"):
-    """What the minutes of the last day were like."""
+    """Counts and measurements of the last day, by minute."""
+
+
+class ListAgents(Look, frozen=True, kw_only=True, tag="agents"):
+    """The foreign agents that live."""
 
 
 class CountHeld(Look, frozen=True, kw_only=True, tag="held"):
@@ -164,6 +168,8 @@ class DropTurn(ChangeRow, frozen=True, kw_only=True, tag="turn-drop"):
 
 class RetryMessage(ChangeRow, frozen=True, kw_only=True, tag="inbox-retry"):
     kind: ClassVar[str] = "message"
+    anew: bool = False
+    """Also one that was answered."""
 
 
 class DropMessage(ChangeRow, frozen=True, kw_only=True, tag="inbox-drop"):
@@ -358,6 +364,22 @@ class FinishGoal(MoveTimed, frozen=True, kw_only=True, tag="goal-done"):
 
 class ClearGoal(MoveTimed, frozen=True, kw_only=True, tag="goal-clear"):
     pass
+
+
+class GetUsage(ControlRequest, frozen=True, kw_only=True, tag="usage"):
+    """What the models were used for since a moment, in milliseconds since 1970."""
+
+    since_ms: int = 0
+
+
+class ListMemory(ControlRequest, frozen=True, kw_only=True, tag="memory-list"):
+    pass
+
+
+class RemoveMemoryEntry(ControlRequest, frozen=True, kw_only=True, tag="memory-remove"):
+    """`what` is the entry, n1."""
+
+    what: str = ""
 
 
 class CreateBackup(ControlRequest, frozen=True, kw_only=True, tag="backup-create"):

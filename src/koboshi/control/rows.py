@@ -25,7 +25,9 @@ from koboshi.domain.ids import (
     PREFIXES,
     DeliveryId,
     EntryId,
+    GoalId,
     ProcessId,
+    ScheduleId,
     SessionId,
     TurnId,
     parse_shown,
@@ -165,6 +167,13 @@ class RowViews:
             case "process":
                 view = await self.views.process(ProcessId(number))
                 turn_id = None if view is None else view.process.turn_id
+            case "schedule":
+                timed = await self.views.schedule(ScheduleId(number), 1)
+                newest = timed.occasions[0].entry_id if timed and timed.occasions else None
+                return None if newest is None else await self.views.entry(EntryId(newest))
+            case "goal":
+                goal = await self.views.goal(GoalId(number))
+                turn_id = None if goal is None else goal.goal.judged_turn
             case "session":
                 turns = await self.views.turns_of(SessionId(number), 1)
                 turn_id = turns[0].turn_id if turns else None
@@ -181,7 +190,7 @@ class RowViews:
         if trace is None:
             words = (
                 f'no message "{what}" has arrived; a platform\'s own id is meant '
-                "(of Telegram: chat/message), or an id of ours: m1, t1, d1, p1, s1"
+                "(of Telegram: chat/message), or an id of ours: m1, t1, d1, p1, s1, c1, g1"
             )
             return refusal("not-found", words)
         return TraceReply(

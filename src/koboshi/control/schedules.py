@@ -1,5 +1,6 @@
 """What an operator sees and does of schedules and goals."""
 
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from koboshi.control.replies import Done, refusal
@@ -19,21 +20,27 @@ from koboshi.control.requests import (
     ShowSchedule,
 )
 from koboshi.control.time_replies import (
+    GoalExplained,
     GoalList,
     GoalRow,
     OccasionRow,
+    ScheduleExplained,
     ScheduleList,
     ScheduleRow,
     ScheduleShown,
     TimedDone,
 )
+from koboshi.domain import time_words
 from koboshi.domain.goal import GoalEvent
 from koboshi.domain.ids import GoalId, ScheduleId, SessionId, parse_shown, shown
 from koboshi.domain.occasion import rule_words
 from koboshi.domain.schedule import Occasion, ScheduleEvent
 from koboshi.domain.wish import MoveGoal, MoveSchedule, RunSchedule, WishOutcome, WishStatus
 from koboshi.ports.schedules import GoalView, ScheduleView
-from koboshi.ports.store import Store
+from koboshi.ports.views import OwnerViews
+
+if TYPE_CHECKING:
+    from koboshi.ports.store import Store  # a look at a home does not load it
 
 LISTED_MAX = 500
 OCCASIONS_LISTED = 5
@@ -51,7 +58,7 @@ _GOAL_MOVES = {
 }
 
 
-async def answer(store: Store, request: ControlRequest) -> Done:
+async def answer(store: "Store", request: ControlRequest) -> Done:
     match request:
         case ListSchedules():
             return await listed(store)
@@ -67,12 +74,12 @@ async def answer(store: Store, request: ControlRequest) -> Done:
             raise AssertionError(f"nothing answers {type(other).__name__}")
 
 
-async def listed(store: Store) -> ScheduleList:
+async def listed(store: "Store") -> ScheduleList:
     views = await store.schedules.views(limit=LISTED_MAX, occasions=OCCASIONS_LISTED)
     return ScheduleList(schedules=tuple(map(_row, views)))
 
 
-async def show(store: Store, what: str) -> Done:
+async def show(store: "Store", what: str) -> Done:
     named = _named(what, "schedule")
     view = None
     if named is not None:
@@ -80,7 +87,7 @@ async def show(store: Store, what: str) -> Done:
     return _no_schedule(what) if view is None else ScheduleShown(schedule=_row(view))
 
 
-async def add(store: Store, what: str, text: str) -> Done:
+async def add(store: "Store", what: str, text: str) -> Done:
     named = _named(what, "session")
     if named is None or await store.views.session(SessionId(named)) is None:
         words = f'there is no session "{what}"; `koboshi sessions list` shows them, as s1'
@@ -89,7 +96,7 @@ async def add(store: Store, what: str, text: str) -> Done:
     return _told(outcome)
 
 
-async def move(store: Store, request: MoveTimed) -> Done:
+async def move(store: "Store", request: MoveTimed) -> Done:
     goal_event = _GOAL_MOVES.get(type(request))
     if goal_event is not None:
         goal = _named(request.what, "goal")
@@ -116,7 +123,24 @@ async def move(store: Store, request: MoveTimed) -> Done:
     return _told(outcome)
 
 
-async def goals(store: Store) -> GoalList:
+async def explained(
+    views: OwnerViews, kind: str, number: int, *, is_running: bool
+) -> ScheduleExplained | GoalExplained | None:
+    """Why a schedule or a goal stands where it does; None if there is no such one."""
+    if kind == "goal":
+        found = await views.goal(GoalId(number))
+        if found is None:
+            return None
+        words = time_words.why_goal(found.goal)
+        return GoalExplained(kind=kind, is_running=is_running, goal=_goal(found), words=words)
+    view = await views.schedule(ScheduleId(number), OCCASIONS_SHOWN)
+    if view is None:
+        return None
+    words = time_words.why_schedule(view.schedule)
+    return ScheduleExplained(kind=kind, is_running=is_running, schedule=_row(view), words=words)
+
+
+async def goals(store: "Store") -> GoalList:
     return GoalList(goals=tuple(map(_goal, await store.goals.views(limit=LISTED_MAX))))
 
 
@@ -158,7 +182,7 @@ def _row(view: ScheduleView) -> ScheduleRow:
         overlap=order.overlap,
         quiet=order.quiet,
         state=schedule.state,
-        reason=schedule.reason,
+        reason=schedule.reason or time_words.without_thread(schedule),
         failures=schedule.failures,
         person=schedule.person,
         route=view.route,

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from koboshi.control.replies import Done
+from koboshi.control.replies import Done, Explained
 from koboshi.domain.route import Route
 
 
@@ -74,6 +74,17 @@ class GoalRow(msgspec.Struct, frozen=True, kw_only=True):
 
 class GoalList(Done, frozen=True, kw_only=True):
     goals: tuple[GoalRow, ...]
+
+
+class ScheduleExplained(Explained, frozen=True, kw_only=True):
+    schedule: ScheduleRow
+    words: str
+    """Why it stands as it does, and what comes next."""
+
+
+class GoalExplained(Explained, frozen=True, kw_only=True):
+    goal: GoalRow
+    words: str
 
 
 class TimedDone(Done, frozen=True, kw_only=True):

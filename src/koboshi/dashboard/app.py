@@ -14,13 +14,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
-from koboshi.control.page_replies import CommandHint, PageOffer, SettingList, SettingRow
+from koboshi.control.page_replies import CommandHint, PageOffer, SettingList, SettingRow, ToolRow
 from koboshi.control.replies import Done, Refusal, refusal
 from koboshi.control.request_wire import readable
 from koboshi.control.requests import AnswerApproval, ControlRequest
 from koboshi.dashboard.files import page_routes
 from koboshi.dashboard.operation import Make, PageCall
 from koboshi.dashboard.operations import KILL_PATH, OPERATIONS, PAGE_PATH, SETTINGS_PATH
+from koboshi.dashboard.people_operations import OWNERS_ONLY
 from koboshi.domain.boot import ENDED_WORDS
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.recovery import RULES
@@ -31,8 +32,13 @@ Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[Response]]
 ANSWER_SECONDS = 5.0
 
 NEEDS_PERSON = "an approval is answered by a person: in their chat, or on the page in a browser"
+NEEDS_OWNER = (
+    "an owner decides who may use the gateway: on the page in a browser, or in a terminal with "
+    "`koboshi pairing` and `koboshi people`"
+)
 _STATUS = {
     "approval-needs-person": 403,
+    "owner-needed": 403,
     "not-found": 404,
     "refused": 409,
     "bad-request": 400,
@@ -55,6 +61,8 @@ class Dashboard:
     file_bytes_max: int = 0
     settings: Callable[[], Sequence[tuple[str, str, str]]] = tuple
     """Every key of the configuration, its value and where it was set."""
+    tools: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+    """Each tool that the agent has now, where it comes from, and what it does."""
     kill: Callable[[], None] | None = None
     """Ends this process at once, as `kill -9` would; None where nothing would start it again."""
 
@@ -76,9 +84,13 @@ class Dashboard:
             what = str(readable(request.path_params.get("what", "")))
             call = PageCall(channel=self.channel, what=what, query=request.query_params)
             asked = make(call)
-            if isinstance(asked, AnswerApproval) and "authorization" in request.headers:
-                # A token is a program's. Programs do not allow what programs want to do.
+            # A token is a program's. Programs do not allow what programs want to do, and give no
+            # person access. A browser is let in by the operator's own link.
+            is_program = "authorization" in request.headers
+            if is_program and isinstance(asked, AnswerApproval):
                 return refusal("approval-needs-person", NEEDS_PERSON)
+            if is_program and isinstance(asked, OWNERS_ONLY):
+                return refusal("owner-needed", NEEDS_OWNER)
             return await self.ask(asked)
 
         return ask
@@ -97,7 +109,8 @@ class Dashboard:
 
     async def _settings(self, _request: HttpRequest) -> SettingList:
         rows = (SettingRow(key=key, value=value, source=by) for key, value, by in self.settings())
-        return SettingList(settings=tuple(rows))
+        tools = (ToolRow(name=name, source=of, words=words) for name, of, words in self.tools())
+        return SettingList(settings=tuple(rows), tools=tuple(tools))
 
     async def _kill(self, _request: HttpRequest) -> Response:
         """Answered before it is done: afterwards there is no process to answer."""

@@ -19,6 +19,8 @@ from koboshi.control.requests import (
     MoveTimed,
     NameChat,
     ReadProcessLog,
+    RemoveMemoryEntry,
+    RetryMessage,
     RevokeBrowser,
     RevokeRule,
     SearchChats,
@@ -44,6 +46,7 @@ _EXAMPLES = {
     "outbox": "d1",
     "processes": "p1",
     "browsers": "b1",
+    "memory": "n1",
 }
 
 
@@ -59,7 +62,13 @@ class PageCall:
 
 Make: TypeAlias = Callable[[PageCall], ControlRequest]
 NamedRequest: TypeAlias = (
-    ChangeRow | EndProcess | AnswerApproval | RevokeRule | RevokeBrowser | MoveTimed
+    ChangeRow
+    | EndProcess
+    | AnswerApproval
+    | RevokeRule
+    | RevokeBrowser
+    | MoveTimed
+    | RemoveMemoryEntry
 )
 
 
@@ -207,7 +216,7 @@ def shown_at(path: str, name: str, summary: str, reply: type[Done], make: Make) 
 
 
 def done_at(
-    path: str, name: str, summary: str, reply: type[Done], kind: type[NamedRequest]
+    path: str, name: str, summary: str, reply: type[Done], kind: Callable[..., NamedRequest]
 ) -> Operation:
     return Operation(
         path=f"{BASE}/{path}",
@@ -218,6 +227,10 @@ def done_at(
         how="do",
         example=_example(path),
     )
+
+
+def asking_anew(what: str) -> RetryMessage:
+    return RetryMessage(what=what, anew=True)
 
 
 def _example(path: str) -> str:

@@ -2,7 +2,11 @@
 routes and `dashboard/describe.py` the description."""
 
 from koboshi.control.page_replies import ActivityList, Found, MinuteList, PageOffer, SettingList
+from koboshi.control.people_replies import (
+    PairingList,
+)
 from koboshi.control.replies import (
+    AgentList,
     BrowserList,
     BrowserRevoked,
     ChatList,
@@ -14,7 +18,6 @@ from koboshi.control.replies import (
     LineList,
     MessageExplained,
     MessageShown,
-    PairingList,
     ProcessEnded,
     ProcessExplained,
     ProcessList,
@@ -42,6 +45,7 @@ from koboshi.control.requests import (
     Explain,
     GetMinutes,
     GetTroubles,
+    ListAgents,
     ListBrowsers,
     ListChats,
     ListPairings,
@@ -56,6 +60,7 @@ from koboshi.control.requests import (
     RevokeRule,
     TellTurn,
 )
+from koboshi.dashboard.memory_operations import MEMORY_OPERATIONS
 from koboshi.dashboard.operation import (
     BASE,
     OPEN_DELIVERIES,
@@ -65,6 +70,7 @@ from koboshi.dashboard.operation import (
     PAGED,
     Operation,
     activity_of,
+    asking_anew,
     chat_done,
     deleting,
     done_at,
@@ -78,6 +84,7 @@ from koboshi.dashboard.operation import (
     showing,
     shown_at,
 )
+from koboshi.dashboard.people_operations import PEOPLE_OPERATIONS
 from koboshi.dashboard.time_operations import TIME_OPERATIONS
 
 PAGE_PATH, SETTINGS_PATH = f"{BASE}/page", f"{BASE}/settings"
@@ -171,14 +178,14 @@ OPERATIONS: tuple[Operation, ...] = (
     listed_at(
         "people",
         "listPeople",
-        "Who was let in by a code, and as what, and who asks to be",
+        "People with access and their roles, and people who ask for it",
         PairingList,
         lambda _call: ListPairings(),
     ),
     listed_at(
         "chats",
         "listChats",
-        "Chats of this channel, lately used",
+        "Chats of this channel, the ones used last first",
         ChatList,
         lambda call: ListChats(channel=call.channel),
     ),
@@ -240,9 +247,16 @@ OPERATIONS: tuple[Operation, ...] = (
     shown_at(
         "minutes",
         "listMinutes",
-        "What the minutes of the last day were like",
+        "Counts and measurements of the last day, by minute",
         MinuteList,
         lambda _call: GetMinutes(),
+    ),
+    listed_at(
+        "agents",
+        "listAgents",
+        "Foreign agents that live, with their memory",
+        AgentList,
+        lambda _call: ListAgents(),
     ),
     listed_at(
         "browsers",
@@ -264,6 +278,7 @@ OPERATIONS: tuple[Operation, ...] = (
         replies=(SettingList,),
     ),
     *TIME_OPERATIONS,
+    *MEMORY_OPERATIONS,
     # What can be done.
     done_at(
         "turns/{what}/resume",
@@ -281,6 +296,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "Ask again what was dropped or not answered, once",
         MessageShown,
         RetryMessage,
+    ),
+    done_at(
+        "inbox/{what}/again",
+        "askAgain",
+        "Ask again what was answered, once, for another answer",
+        MessageShown,
+        asking_anew,
     ),
     done_at(
         "inbox/{what}/drop",
@@ -361,6 +383,7 @@ OPERATIONS: tuple[Operation, ...] = (
             ("unarchive", "Bring it back"),
         )
     ),
+    *PEOPLE_OPERATIONS,
     done_at("rules/{what}/revoke", "revokeRule", "Take back a rule, `r1`", RuleRevoked, RevokeRule),
     Operation(
         path=KILL_PATH,

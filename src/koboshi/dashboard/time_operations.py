@@ -20,7 +20,7 @@ TIME_OPERATIONS: tuple[Operation, ...] = (
     listed_at(
         "schedules",
         "listSchedules",
-        "What is done at set times, with the next times and the last occasions",
+        "Schedules, with their next times and their last ones",
         ScheduleList,
         lambda _call: ListSchedules(),
     ),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from koboshi.domain.marks import unmarked
+from koboshi.domain.phrases import reminder
 from koboshi.domain.transcript import CallRecord, Message, Note, Reply, Result, ResultStatus, Step
 
 NOTHING_TO_REPORT = "nothing_to_report"
@@ -112,12 +113,15 @@ def next_action(
 
 def _without_model(steps: Sequence[Step]) -> Action | None:
     """What follows where no model is asked: a command of a schedule is run and told, and a turn
-    with nothing to report ends."""
+    with nothing to report ends. A reminder is told as it is."""
     said = [step.body for step in steps if isinstance(step.body, Message | Reply | Result)]
     command = next(
         (body.command for body in said if isinstance(body, Message) and body.command), ""
     )
     replies = [place for place, body in enumerate(said) if isinstance(body, Reply)]
+    told = next((body.text for body in said if isinstance(body, Message) and body.is_plain), "")
+    if told and not replies:
+        return Finish(reply=Reply(text=reminder(told), model=BY_GATEWAY))
     if command and not replies:
         return RunOwnCommand(command=command)
     if not replies:

@@ -14,7 +14,7 @@ ENDED_WORDS = {
     EndedHow.LEFTOVERS: "was stopped as asked and gave back what it could not finish",
     EndedHow.RESTART: "ended to start again",
     EndedHow.KILLED: "was killed",
-    EndedHow.MEMORY: "was killed, it seems for want of memory",
+    EndedHow.MEMORY: "was killed, probably because memory ran out",
     EndedHow.REBOOTED: "ended with the machine",
     EndedHow.REFUSED: "could not start as it was configured",
 }

@@ -14,6 +14,13 @@ from dataclasses import dataclass, replace
 
 from koboshi.domain.ids import WorkerId
 
+LEASE_SECONDS = 15.0
+"""How long a worker that gives no sign of life is believed to live."""
+BEAT_PART, TRUST_PART, WAIT_PARTS = 1 / 3, 0.8, 4.0
+"""All limits are parts of the lease: between two beats; how long a worker trusts its last one; how
+long what belongs to a dead node is left to it."""
+NODE_WAIT_MS = round(LEASE_SECONDS * WAIT_PARTS * 1_000)
+
 APART_MS_MAX = 2_000
 """So far may the server's clock and our own have gone apart since we began to beat."""
 
@@ -54,6 +61,14 @@ def dead_among(
 ) -> tuple[LifeSign, ...]:
     """The workers that gave no sign for a whole lease."""
     return tuple(each.sign for each in seen.values() if now_s - each.since_s >= lease_s)
+
+
+def seconds_to_next(
+    seen: Mapping[WorkerId, Sighting], now_s: float, lease_s: float, at_most_s: float
+) -> float:
+    """Until the next look: sooner than usual if a worker may be dead by then."""
+    left = (each.since_s + lease_s - now_s for each in seen.values())
+    return min((at_most_s, *(each for each in left if each > 0)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

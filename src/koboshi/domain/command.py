@@ -1,18 +1,25 @@
 """What a person can tell the gateway itself, what it must know for that, and what it then does."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
 from enum import StrEnum
 
+from koboshi.domain.budget import BudgetLimits, Purse
+from koboshi.domain.chain import Bench
 from koboshi.domain.goal import Goal
 from koboshi.domain.ids import ProcessId, TurnId
+from koboshi.domain.memory import MemoryView, MemoryWish
+from koboshi.domain.price import Price
 from koboshi.domain.process import ProcessState
 from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import RecoveryPolicy, Verdict
 from koboshi.domain.role import NoRuling, Role
 from koboshi.domain.rule import ApprovalRule, RuleId
 from koboshi.domain.session import Busy, CutKind, Listen, Session, Settings
+from koboshi.domain.transcript import Choice
 from koboshi.domain.turn import TurnState
+from koboshi.domain.usage import Usage
 from koboshi.domain.wish import Calendar, TimedWish
 
 
@@ -40,6 +47,11 @@ class CommandName(StrEnum):
     CRON = "cron"
     REMIND = "remind"
     GOAL = "goal"
+    AGENT = "agent"
+    MODEL = "model"
+    USAGE = "usage"
+    BUDGET = "budget"
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +147,19 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChainGlance:
+    """The models, and what the chat used of them, as far as the command asks."""
+
+    models: tuple[str, ...] = ()
+    """In the order of the chain."""
+    benches: tuple[Bench, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    purses: tuple[Purse, ...] = ()
+    budget: BudgetLimits = field(default_factory=BudgetLimits)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFacts:
     """What a command may rest its reply on, read in the transaction that stores the command."""
 
@@ -162,6 +187,11 @@ class SessionFacts:
     """What the configuration says, where the session has no setting of its own."""
     policy: RecoveryPolicy = RecoveryPolicy.AUTO
     listen: Listen = Listen.MENTION
+    agents: tuple[str, ...] = ()
+    """The foreign agents of the configuration."""
+    agent: str = ""
+    """The one that the configuration chose; empty: the built-in one."""
+    chain: ChainGlance = field(default_factory=ChainGlance)
     is_group: bool = False
     role: Role = Role.MEMBER
     """That of the sender."""
@@ -172,6 +202,10 @@ class SessionFacts:
     calendar: Calendar = field(default_factory=lambda: Calendar(zone=UTC))
     goal: Goal | None = None
     """The goal of the session, if it has one that has not ended."""
+    children: tuple[str, ...] = ()
+    """Sub-agents that work or wait for the chat, in words."""
+    memory: MemoryView | None = None
+    """What is remembered of the person or the group; None: nothing yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +265,8 @@ class Response:
     """What a command does, stored with its reply in one transaction."""
 
     reply: str
+    choices: tuple[Choice, ...] = ()
+    """Buttons below the reply: each stands for the words of a command."""
     cut: CutKind | None = None
     end_process: ProcessId | None = None
     restarts: bool = False
@@ -241,7 +277,11 @@ class Response:
     retry: Retry | None = None
     erases: bool = False
     """Everything that the sender said is erased, before the reply is owed."""
+    allows: tuple[int, int] | None = None
+    """Which counter of the budget gets more today, and how much."""
     revokes: RuleId | None = None
     """This rule is in force no more."""
     wish: TimedWish | None = None
     """What is wanted of schedules or goals. What became of it is added to the reply."""
+    memory: MemoryWish | None = None
+    """What is wanted of the memory of the chat. What became of it is the reply."""

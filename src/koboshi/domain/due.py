@@ -4,19 +4,19 @@ Local times are those of Debian's cron: a fixed one happens once in the night in
 back, and at the first minute that exists in the night in which they go forward.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from cronsim import CronSim, CronSimError
 
 from koboshi.domain.schedule import ScheduleKind
 
 SECOND_MS = 1_000
+MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-COUNTED_MAX = 500
-"""So many missed due times are counted one by one; of more it is said that there are so many."""
 EVERY_SECONDS_MAX = 366 * 86_400
 _WINDOWS_MS = (HOUR_MS, 26 * HOUR_MS, 8 * DAY_MS, 32 * DAY_MS, 400 * DAY_MS)
 
@@ -31,7 +31,7 @@ class Passed:
 
     newest_ms: int
     others: int
-    """How many there were before the newest; at most COUNTED_MAX."""
+    """How many there were before the newest."""
 
 
 def check_expression(kind: ScheduleKind, expression: str, zone: tzinfo) -> None:
@@ -70,27 +70,42 @@ def passed(kind: ScheduleKind, expression: str, zone: tzinfo, due_ms: int, now_m
         case ScheduleKind.EVERY:
             span_ms = seconds_of(expression) * SECOND_MS
             others = (now_ms - due_ms) // span_ms
-            return Passed(newest_ms=due_ms + others * span_ms, others=min(others, COUNTED_MAX))
+            return Passed(newest_ms=due_ms + others * span_ms, others=others)
         case ScheduleKind.CRON:
             return _passed_cron(expression, zone, due_ms, now_ms)
 
 
 def _passed_cron(expression: str, zone: tzinfo, due_ms: int, now_ms: int) -> Passed:
-    newest_ms, others = due_ms, 0
-    for each_ms in _times(expression, zone, due_ms):
-        if each_ms > now_ms:
-            return Passed(newest_ms=newest_ms, others=others)
-        newest_ms, others = each_ms, others + 1
-        if others == COUNTED_MAX:
-            break
-    else:
-        return Passed(newest_ms=newest_ms, others=others)
-    # There are many: the newest is looked for near the end.
-    for window_ms in _WINDOWS_MS:
-        near = list(_until(expression, zone, now_ms - window_ms, now_ms))
+    others = _count(expression, zone, due_ms, now_ms)
+    # However many there are, the newest is looked for near the end.
+    for window_ms in (*_WINDOWS_MS, now_ms - due_ms) if others else ():
+        near = list(_until(expression, zone, max(due_ms, now_ms - window_ms), now_ms))
         if near:
-            return Passed(newest_ms=max(newest_ms, near[-1]), others=others)
-    return Passed(newest_ms=newest_ms, others=others)
+            return Passed(newest_ms=near[-1], others=others)
+    return Passed(newest_ms=due_ms, others=0)
+
+
+def _count(expression: str, zone: tzinfo, after_ms: int, until_ms: int) -> int:
+    """How many due times there are after a moment and until another. Only on a day on which the
+    clocks change are they gone through one by one, so that years of minutes are counted at once."""
+    day = datetime.fromtimestamp(after_ms / 1_000, tz=zone).date()
+    cron = _cron(expression, datetime(day.year, day.month, day.day, tzinfo=zone))
+    minutes = sorted(hour * 60 + minute for hour in cron.hours for minute in cron.minutes)
+    count, start_ms = 0, _midnight(day, zone)
+    while start_ms <= until_ms:
+        end_ms = _midnight(day + timedelta(days=1), zone)
+        first_ms, last_ms = max(after_ms, start_ms - 1), min(until_ms, end_ms - 1)
+        if end_ms - start_ms != DAY_MS:
+            count += sum(1 for _ in _until(expression, zone, first_ms, last_ms))
+        elif day.month in cron.months and cron.match_day(day):
+            count += bisect_right(minutes, (last_ms - start_ms) // MINUTE_MS)
+            count -= bisect_right(minutes, (first_ms - start_ms) // MINUTE_MS)
+        day, start_ms = day + timedelta(days=1), end_ms
+    return count
+
+
+def _midnight(day: date, zone: tzinfo) -> int:
+    return round(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp() * 1_000)
 
 
 def _until(expression: str, zone: tzinfo, after_ms: int, now_ms: int) -> Iterator[int]:
@@ -109,7 +124,7 @@ def period_ms(kind: ScheduleKind, expression: str, zone: tzinfo, due_ms: int) ->
 def seconds_of(expression: str) -> int:
     """The span of an `every`. Raises NotATime."""
     if not (expression.isascii() and expression.isdigit()) or len(expression) > 9:
-        raise NotATime(f"{expression!r} is no number of seconds")
+        raise NotATime(f"{expression!r} is not a number of seconds")
     seconds = int(expression)
     if not 1 <= seconds <= EVERY_SECONDS_MAX:
         raise NotATime("it must be between a second and a year apart")
@@ -121,7 +136,7 @@ def moment_of(expression: str, zone: tzinfo) -> int:
     try:
         moment = datetime.fromisoformat(expression)
     except ValueError:
-        raise NotATime(f"{expression!r} is no time such as 2026-11-20T09:00") from None
+        raise NotATime(f"{expression!r} is not a time such as 2026-11-20T09:00") from None
     if moment.tzinfo is None:
         moment = existing(moment, zone)
     try:
@@ -131,7 +146,15 @@ def moment_of(expression: str, zone: tzinfo) -> int:
 
 
 def existing(local: datetime, zone: tzinfo) -> datetime:
-    """The first moment with this local time, or the first minute after it that exists."""
+    """The first moment with this local time, or the first minute after it that exists. Raises
+    NotATime where the calendar ends."""
+    try:
+        return _existing(local, zone)
+    except (OverflowError, ValueError):
+        raise NotATime(f"{local:%d %B} of that year is too far away") from None
+
+
+def _existing(local: datetime, zone: tzinfo) -> datetime:
     moment = local.replace(tzinfo=zone, fold=0)
     while moment.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != local:
         local += timedelta(minutes=1)
@@ -157,4 +180,4 @@ def _cron(expression: str, local: datetime) -> CronSim:
         return CronSim(expression, local)
     except CronSimError as error:
         wrong = str(error).replace("Bad", "the").lower()
-        raise NotATime(f"{expression!r} is no cron expression: {wrong} is wrong") from None
+        raise NotATime(f"{expression!r} is not a cron expression: {wrong} is wrong") from None

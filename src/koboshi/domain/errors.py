@@ -1,5 +1,7 @@
 """Errors that say what the caller must do."""
 
+from koboshi.domain.trouble import ModelTrouble, trouble_of_status
+
 
 class KoboshiError(Exception):
     """The root of all errors raised by this package on purpose."""
@@ -34,12 +36,28 @@ class Buried(StoreFailed):
     """Another node has ended this worker: what it held may be in other hands by now."""
 
 
+class HomeCopied(Buried):
+    """A gateway on a copy of this home has ended this worker: both would end each other for ever,
+    so a person decides."""
+
+
 class StoreRefused(KoboshiError):
     """The home or its database is not usable as it is; nothing was changed, a person decides."""
 
 
 class HomeHeld(StoreRefused):
     """Another gateway owns the home."""
+
+
+class NodeTaken(StoreRefused):
+    """Another gateway on the database has the name of this node."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(
+            f'another gateway of this database is called "{node}"; give this one a name of its '
+            "own: gateway.node"
+        )
+        self.node = node
 
 
 class Unusable(KoboshiError):
@@ -74,27 +92,50 @@ class ModelBusy(KoboshiError):
     """The model did not answer this time: ask again after `retry_after_ms`."""
 
     def __init__(
-        self, reason: str, retry_after_ms: int | None = None, *, status: int | None = None
+        self,
+        reason: str,
+        retry_after_ms: int | None = None,
+        *,
+        status: int | None = None,
+        trouble: ModelTrouble | None = None,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retry_after_ms = retry_after_ms
         self.status = status
         """The status that the provider answered with; None if it did not."""
+        self._trouble = trouble
+
+    @property
+    def trouble(self) -> ModelTrouble:
+        """What kind of trouble it is; as the status says, if nothing else does."""
+        return self._trouble or trouble_of_status(self.status, is_refusal=False)
 
 
 class ModelRefused(KoboshiError):
     """The model will not answer this request, however often it is asked."""
 
-    def __init__(self, reason: str, *, status: int | None = None) -> None:
+    def __init__(
+        self, reason: str, *, status: int | None = None, trouble: ModelTrouble | None = None
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.status = status
         """The status that the provider answered with; None if it did not."""
+        self._trouble = trouble
+
+    @property
+    def trouble(self) -> ModelTrouble:
+        """What kind of trouble it is; as the status says, if nothing else does."""
+        return self._trouble or trouble_of_status(self.status, is_refusal=True)
 
 
 class ModelOverfull(ModelRefused):
     """The request is longer than the model can take: ask again with a shorter one."""
+
+    @property
+    def trouble(self) -> ModelTrouble:
+        return ModelTrouble.SIZE
 
 
 def is_or_holds(error: Exception, kind: type[Exception]) -> bool:

@@ -13,6 +13,9 @@ SENT = "files"
 UPLOADED = "uploads"
 """Where files are kept that people send over the web, below the home."""
 
+PICTURES = "pictures"
+"""Where received pictures are kept as the model is shown them, below the home."""
+
 NAME_BYTES_MAX = 120
 """File systems take 255, and something is put before it and behind it."""
 

@@ -29,3 +29,15 @@ def excerpt_of(text: str, words: tuple[str, ...]) -> str:
     begin, end = max(0, found.start() - AROUND), found.end() + 2 * AROUND
     before, behind = line[begin : found.start()], line[found.end() : end]
     return f"{'…' if begin else ''}{before}{FOUND}{found[0]}{END}{behind}"
+
+
+def passage_of(text: str, words: tuple[str, ...], chars_max: int) -> str:
+    """The part of a text around the first of the words, at most so long."""
+    line = " ".join(text.split())
+    if len(line) <= chars_max:
+        return line
+    wanted = "|".join(re.escape(word) for word in words)
+    found = re.search(rf"\b(?:{wanted})", line, re.IGNORECASE)
+    begin = max(0, (found.start() if found else 0) - chars_max // 4)
+    end = begin + chars_max
+    return f"{'…' if begin else ''}{line[begin:end]}{'…' if end < len(line) else ''}"

@@ -19,6 +19,11 @@ class HoldUpFacts:
     has_command_to_start: bool
     turns_claimed: int
     commands_running: int
+    lacks_agent: bool = False
+    """A foreign agent is to work on it, and none has been started for the chat."""
+    agents_running: int = 0
+    agent_awaited: str = ""
+    """What its agent has to answer before it can work, in words."""
 
 
 def why_held_up(facts: HoldUpFacts, limits: SlotLimits, patience: Patience) -> Reason | None:
@@ -39,6 +44,17 @@ def why_held_up(facts: HoldUpFacts, limits: SlotLimits, patience: Patience) -> R
                 f"{facts.commands_running} commands run, as many as may at once "
                 "(gateway.max_commands); its command is started when one of them ends"
             )
+        case TurnState.RUNNING if facts.lacks_agent and facts.agents_running >= limits.agents_max:
+            words = all_agents_taken(facts.agents_running)
+        case TurnState.RUNNING if facts.agent_awaited:
+            return Reason(words=facts.agent_awaited, remedy="/stop in the chat ends it")
         case _:
             return None
     return Reason(words=words, remedy="`koboshi turns list` shows what runs; /stop ends this one")
+
+
+def all_agents_taken(running: int) -> str:
+    return (
+        f"as many foreign agents live as may at once ({running}, gateway.max_agents); its own is "
+        "started when one of them has nothing to do"
+    )

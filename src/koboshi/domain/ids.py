@@ -11,6 +11,7 @@ WatcherId = NewType("WatcherId", int)
 WorkerId = NewType("WorkerId", int)
 ScheduleId = NewType("ScheduleId", int)
 GoalId = NewType("GoalId", int)
+ChildId = NewType("ChildId", int)
 
 CallId = NewType("CallId", str)
 """`<seq of the reply>.<place in it>`: ours, so that it is unique whatever a provider sends."""
@@ -31,6 +32,8 @@ PREFIXES = {
     "browser": "b",
     "schedule": "c",
     "goal": "g",
+    "child": "a",
+    "memory": "n",
 }
 
 

@@ -5,7 +5,16 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from koboshi.domain.files import Attachment
-from koboshi.domain.ids import EntryId, Generation, ProcessId, Seq, SessionId, TurnId, shown
+from koboshi.domain.ids import (
+    ChildId,
+    EntryId,
+    Generation,
+    ProcessId,
+    Seq,
+    SessionId,
+    TurnId,
+    shown,
+)
 from koboshi.domain.machine import Machine, transitions_of
 from koboshi.domain.schedule import Trigger
 from koboshi.domain.session import Busy
@@ -21,10 +30,14 @@ class EntryKind(StrEnum):
     IGNORED = "ignored"  # kept so that the cursor moves and `trace` can tell
     OCCASION = "occasion"  # a due time of a schedule
     GOAL = "goal"  # the next step of a standing goal
+    TASK = "task"  # what a child is to do: it opens the child's first turn
+    CHILD = "child"  # how a child ended, told to its parent
 
 
 TIMED = frozenset({EntryKind.OCCASION, EntryKind.GOAL})
 """What the gateway itself puts in: no person says it now, so it steers and interrupts nothing."""
+JOINING = frozenset({EntryKind.REPORT, EntryKind.CHILD})
+"""What is told to the agent: it joins the turn that is at work."""
 
 
 class EntryState(StrEnum):
@@ -80,6 +93,8 @@ class Words:
     name: str = ""
     is_forwarded: bool = False
     """Another person wrote them, elsewhere: they command nothing and approve nothing."""
+    replies_to: str = ""
+    """The platform's id of the message of ours that they reply to."""
     trigger: Trigger | None = None
     """Time made the entry, and the words are those of a schedule or a goal."""
 
@@ -114,6 +129,18 @@ class ReportWords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChildWords:
+    """How a child ended, and what it has to say."""
+
+    child_id: ChildId
+    how: str
+    headline: str
+    output: str
+    anchor: str = ""
+    """The message that its parent worked on, for the answer to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A message or a report that may wake its session."""
 
@@ -124,7 +151,7 @@ class Entry:
     source: str
     external_id: str
     sender: str
-    body: Words | ReportWords
+    body: Words | ReportWords | ChildWords
     during_turn: TurnId | None = None
 
 
@@ -200,9 +227,9 @@ def admit(
     """
     if entry.kind in TIMED:
         return _admit_timed(entry, generation, open_turn, is_moved=is_moved)
-    if entry.kind not in (EntryKind.MESSAGE, EntryKind.REPORT):
+    if entry.kind is not EntryKind.MESSAGE and entry.kind not in JOINING:
         raise ValueError(f"a {entry.kind} never becomes input of a turn")
-    is_report = entry.kind is EntryKind.REPORT
+    is_report = entry.kind in JOINING
     if isinstance(entry.body, Words) and entry.body.busy is not None:
         busy = entry.body.busy
     if is_report and is_exit_read:

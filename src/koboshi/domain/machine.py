@@ -1,11 +1,11 @@
-"""What the seven state machines have in common: a table, and one door.
+"""What the eight state machines have in common: a table, and one door.
 
-Turn, entry, delivery, process, watcher, schedule and goal each have a state that is stored, an enum
-of states, an enum of events, and one table that says which event leads from where to where. What is
-not in the table cannot happen: `advance()` raises, and the caller changes nothing. The kernel asks
-before each statement that sets a state (`kernel/moves.py`), and the statement repeats the states
-that it moves from, so that a bug in either is a refused write and not a wrong state. The diagrams
-in `docs/state-machines.md` are drawn from the tables.
+Turn, entry, delivery, process, watcher, schedule, goal and child each have a state that is stored,
+an enum of states, an enum of events, and one table that says which event leads from where to where.
+What is not in the table cannot happen: `advance()` raises, and the caller changes nothing. The
+kernel asks before each statement that sets a state (`kernel/moves.py`), and the statement repeats
+the states that it moves from, so that a bug in either is a refused write and not a wrong state. The
+diagrams in `docs/state-machines.md` are drawn from the tables.
 """
 
 from collections.abc import Mapping

@@ -4,10 +4,19 @@ from datetime import tzinfo
 
 from koboshi.domain.due import NotATime
 from koboshi.domain.phrases import excerpt
-from koboshi.domain.schedule import NAME_CHARS_MAX, Late, Order, WorkPlace, default_late
+from koboshi.domain.schedule import (
+    NAME_CHARS_MAX,
+    PLAIN_CHARS_MAX,
+    Late,
+    Order,
+    WorkPlace,
+    default_late,
+)
 from koboshi.domain.when import When, read_when
 
-OPTIONS = ("fresh", "quiet", "run", "ask", "skip", "command", "thread", "here")
+PLAIN = "plain"
+"""The option that `/remind` stands for."""
+OPTIONS = ("fresh", "quiet", "run", "ask", "skip", "command", "thread", "here", PLAIN)
 
 
 def read_options(text: str) -> tuple[set[str], str]:
@@ -36,6 +45,7 @@ def order_of(when: When, words: str, zone: str, options: set[str]) -> Order:
         place=next((each for each in WorkPlace if each.value in options), WorkPlace.HERE),
         late=late,
         quiet="quiet" in options,
+        is_plain=PLAIN in options and not is_command and len(words) <= PLAIN_CHARS_MAX,
     )
 
 

@@ -133,6 +133,11 @@ class Delivery:
         return self.cause.startswith(UNDELIVERED)
 
     @property
+    def begins_thread(self) -> bool:
+        """Whether a thread of a schedule begins with it."""
+        return self.cause.startswith("thread:")
+
+    @property
     def needs_channel(self) -> bool:
         """Whether it waits while its channel is down: a repeat of an unknown outcome would only
         add copies, and a notice of loss would be lost as well."""
@@ -324,7 +329,7 @@ def ending_of(
         if delivery.age_ms <= limits.passing_age_ms_max:
             return None
         return Settle(state=DeliveryState.ABANDONED, reason="it is true no longer")
-    is_told = not delivery.is_notice_of_loss and not delivery.cause.startswith("drain:")
+    is_told = not (delivery.is_notice_of_loss or delivery.cause.startswith(("drain:", "thread:")))
     if delivery.strikes >= STRIKES_MAX:
         reason = f"its outcome stayed unknown in {delivery.unsure} sends, while others arrived"
         return Settle(state=DeliveryState.ABANDONED, reason=reason, is_told=is_told)
@@ -350,7 +355,7 @@ def _unsure_ms(delivery: Delivery, limits: DeliveryLimits, *, was_sent: bool) ->
 
 def _grown(delivery: Delivery, first_ms: int, most_ms: int) -> int:
     """The pause doubles with each attempt, but not more than that: attempts that were cut off by a
-    crash or made for want of something of ours say nothing about the platform."""
+    crash or made for lack of something of ours say nothing about the platform."""
     by_attempts_ms = _doubled(first_ms, delivery.attempts - 1, most_ms)
     return min(by_attempts_ms, max(first_ms, 2 * delivery.waited_ms), most_ms)
 
@@ -364,6 +369,7 @@ class Resolution(StrEnum):
 
     REPEAT = "repeat"  # with the same key: the platform keeps one copy
     FIND = "find"  # look it up first
+    AWAIT = "await"  # the platform tells of it by itself; it is never repeated
     HOLD = "hold"  # it waits for the operator's decision
     LABEL = "label"  # send again, saying that it may be a duplicate
 
@@ -373,11 +379,14 @@ def resolution_of(
     is_idempotent: bool,
     finds_sent: bool,
     holds: bool,
+    begins_once: bool = False,
     age_ms: int = 0,
     repeat_within_ms: int | None = None,
 ) -> Resolution:
     """The best that the platform and its owner allow for a delivery of that age. A platform that
     remembers keys for a while only would take a late repeat for something new."""
+    if begins_once:
+        return Resolution.AWAIT
     is_remembered = repeat_within_ms is None or age_ms < repeat_within_ms
     if is_idempotent and is_remembered:
         return Resolution.REPEAT

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from koboshi.domain.ids import DeliveryId, shown
+from koboshi.domain.ids import DeliveryId, ProcessId, shown
 from koboshi.domain.transcript import Choice
 
 NO = Choice(choice_id="no", label="No")
@@ -101,6 +101,8 @@ NO_RULING = {
     "not-an-owner": "Only an owner of this gateway can allow or refuse that. Nothing has changed.",
     "asked-elsewhere": "I have asked the owners about that, in their private chats with me and on "
     "the page, where the whole of it is shown. It is answered there.",
+    "sender-not-allowed": "I do not go on with that: a person who wrote in it may not use me any "
+    "more. Nothing has changed.",
 }
 """What is said to a person whose words do not decide about an approval, by `NoRuling`."""
 
@@ -210,6 +212,14 @@ def steering() -> str:
     return "I will take that in at my next step, or answer it afterwards if there is none."
 
 
+def unreachable(process_id: ProcessId, command: str, node: str) -> str:
+    """The node of a background process is away, and nothing is known of the process."""
+    return (
+        f"⚠ {shown('process', process_id)} (`{excerpt(command)}`) cannot be reached: it runs on "
+        f"{node}, which is away. You will hear how it ended when {node} is back."
+    )
+
+
 def still_working(span: str, doing: str) -> str:
     return f"Still working, {span}, {doing}."
 
@@ -224,6 +234,10 @@ def answer_cut(left: str) -> str:
         f"This answer is too long for messages: {len(left)} characters more are not shown. "
         f"Ask me to go on from «{excerpt(left, 60)}» for the rest."
     )
+
+
+def reminder(text: str) -> str:
+    return f"Reminder: {text}"
 
 
 LOST_SHOWN_MAX = 5

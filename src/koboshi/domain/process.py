@@ -82,6 +82,12 @@ class Process:
     """How long the log was when its turn was answered: matches below belong to that turn."""
     boundary: Boundary = Boundary.NONE
     """What keeps it inside."""
+    agent: str = ""
+    """The foreign agent that it is, or works for. Its end is no report: its turn says it."""
+    node: str = ""
+    """Where it runs."""
+    home: str = ""
+    """The home that has its files. Only a gateway of that home looks at it."""
 
     @property
     def is_outside(self) -> bool:

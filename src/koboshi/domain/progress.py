@@ -52,6 +52,10 @@ class ProgressFacts:
     told: Told | None
     held_up: tuple[CallRecord, ...] = ()
     """Commands that are not started, because as many run as may at once."""
+    is_shown: bool = True
+    """A person is told of it: it is not the work of a child."""
+    lacks_agent: bool = False
+    """No foreign agent is started for it yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +98,16 @@ def telling_of(
         return Rest(wait_ms=every_ms - passed_ms)
     if told is not None and not told.is_settled:
         return Rest(wait_ms=every_ms)
-    text = phrases.still_working(
-        _rounded(facts.now_ms - facts.since_ms), doing(facts.under_way, redact, facts.held_up)
-    )
+    text = phrases.still_working(_rounded(facts.now_ms - facts.since_ms), _doing_now(facts, redact))
     if can_edit and told is not None and told.platform_id is not None:
         return Rewrite(platform_id=told.platform_id, text=text)
     return Say(ordinal=1 + (facts.told.ordinal if facts.told else 0), text=text)
+
+
+def _doing_now(facts: ProgressFacts, redact: Callable[[str], str]) -> str:
+    if facts.lacks_agent and not facts.under_way:
+        return "waiting for a foreign agent"
+    return doing(facts.under_way, redact, facts.held_up)
 
 
 def doing(

@@ -98,6 +98,8 @@ _DROPPED = {
     "message is in it is no longer allowed",
     "already-read": "the agent knew already what it reports",
     "turn-ended": "the turn that it was meant for had ended",
+    "child-not-allowed": "the person whom the sub-agent worked for may not use the gateway now",
+    "child-erased": "what the sub-agent worked on was erased",
     BY_HAND: "the operator dropped it while it waited",
     "not-wanted": "`notify` in the configuration says that people do not hear of such ends",
 }
@@ -122,7 +124,7 @@ def why_message(
             is_asked_again = kind == "message" and why in _ASKED_AGAIN
             return Reason(words=words, remedy=to_ask_again(name) if is_asked_again else "")
         case "handled" if kind == "report":
-            return Reason(words="the person was told, and no turn")
+            return Reason(words="the person was told; no turn was opened for it")
         case "handled":
             words = "a command: it was carried out and answered when it arrived"
             return Reason(words=words)
@@ -171,17 +173,17 @@ def why_delivery(owed: OwedPart) -> Reason:
     tries = f"{owed.attempts} tries" if owed.attempts != 1 else "1 try"
     match owed.state:
         case DeliveryState.DRAFT:
-            return Reason(words="shown while it grows; not yet owed")
+            return Reason(words="shown while it is written")
         case DeliveryState.OWED if owed.trouble:
-            words = f"owed; {owed.channel} cannot be reached: {owed.trouble}"
+            words = f"not sent yet: {owed.channel} cannot be reached: {owed.trouble}"
             return Reason(words=words, remedy=_to_reach(owed))
         case DeliveryState.OWED if owed.attempts:
-            words = _because(f"owed; {tries} so far", owed.reason)
+            words = _because(f"not sent yet, {tries} so far", owed.reason)
             return Reason(words=words, remedy=_to_reach(owed))
         case DeliveryState.OWED if owed.is_running:
-            return Reason(words="owed; it is sent next")
+            return Reason(words="it is sent next")
         case DeliveryState.OWED:
-            return Reason(words="owed; no gateway runs to send it", remedy=START)
+            return Reason(words="not sent yet: no gateway is running", remedy=START)
         case DeliveryState.SENDING if owed.is_running:
             return Reason(words="being sent now")
         case DeliveryState.SENDING:
@@ -191,7 +193,7 @@ def why_delivery(owed: OwedPart) -> Reason:
             words = _because("held until the operator decides", owed.reason)
             return Reason(words=words, remedy=_to_let_go(owed))
         case DeliveryState.DELIVERED:
-            return Reason(words=f"delivered with {tries}")
+            return Reason(words="delivered" if owed.attempts < 2 else f"delivered after {tries}")
         case DeliveryState.REJECTED:
             words = _because("refused by the platform", owed.reason)
             return Reason(words=words, remedy=_to_send_again(owed))
@@ -226,7 +228,9 @@ def _to_send_again(owed: OwedPart) -> str:
 _CLOSED = {
     TurnEvent.SETTLED: Reason(words="the answer was delivered"),
     TurnEvent.CUT: Reason(words="stopped by the person, with /stop or /new", remedy=AGAIN),
-    TurnEvent.DROPPED: Reason(words="ended for good, with /drop or on the console", remedy=RETRY),
+    TurnEvent.DROPPED: Reason(
+        words="ended for good, with /drop, by an erasure or on the console", remedy=RETRY
+    ),
     TurnEvent.INTERRUPTED: Reason(
         words="ended by a newer message",
         remedy=f"{AGAIN}; /busy queue lets messages wait for each other instead",
@@ -352,8 +356,10 @@ def what_is_wrong(
         remedy = "`koboshi outbox list --open`, then `koboshi outbox release --all` settles it"
         found.append(Trouble(kind="gap", words=gap, remedy=remedy))
     if held:
-        words = f"{held} deliveries are held back: after a restore, or as they may have arrived"
-        found.append(Trouble(kind="held", words=words, remedy="`koboshi outbox release` sends it"))
+        what, they = ("1 delivery is", "it") if held == 1 else (f"{held} deliveries are", "they")
+        words = f"{what} held back, after a restore or because {they} may have arrived already"
+        remedy = "`koboshi outbox release --all` sends what is held"
+        found.append(Trouble(kind="held", words=words, remedy=remedy))
     if unheard:
         remedy = "`koboshi turns list --open` names them, `koboshi explain` says what helps"
         found.append(Trouble(kind="unheard", words=unheard_words(unheard), remedy=remedy))

@@ -10,114 +10,27 @@ rows and from this boot's configuration, never from memory, a file or the way th
   work (an answer to deliver, an open question) and what must not go on (a person without the
   right, an unknown channel) stand above what is doubtful (too many deaths, a stale turn, an
   unknown outcome), and that above the ordinary way to go on.
-* A verdict is computed inside the transaction that applies it, so its facts are still true then.
-  `koboshi explain` calls the same function without applying it, and names the same rule.
+* A verdict is computed inside the transaction that applies it. `koboshi explain` calls it, too.
 * Facts that a correct store cannot produce raise `ContradictoryFacts`: a bug is not recovered from.
-* Deciding twice does no harm. A verdict moves the turn or changes the facts, and a crash between
-  verdict and work leaves the facts that the next boot decides from.
+* Deciding twice does no harm: after a crash between verdict and work the next boot decides again.
 
 `docs/recovery-rules.md` is drawn from `RULES`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from koboshi.domain.errors import ContradictoryFacts
-from koboshi.domain.ids import ChannelName
-from koboshi.domain.outage import Patience
-from koboshi.domain.slots import SlotLimits
+from koboshi.domain.recovery_facts import BootConfig as BootConfig
+from koboshi.domain.recovery_facts import Interruption as Interruption
+from koboshi.domain.recovery_facts import Policy as Policy
+from koboshi.domain.recovery_facts import RecoveryPolicy as RecoveryPolicy
+from koboshi.domain.recovery_facts import TurnFacts as TurnFacts
 from koboshi.domain.transcript import Author, Effect, Tail
 from koboshi.domain.turn import CLOSED, TurnState
 from koboshi.domain.worker import Breaker
-
-
-class RecoveryPolicy(StrEnum):
-    AUTO = "auto"  # continue what is fresh
-    ASK = "ask"  # ask before continuing
-    OFF = "off"  # set it aside
-
-
-class Interruption(StrEnum):
-    NONE = "none"  # it was not interrupted
-    CRASH = "crash"
-    DRAIN = "drain"
-    NODE_LOST = "node-lost"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    recovery: RecoveryPolicy = RecoveryPolicy.AUTO
-    fresh_ms: int = 3_600_000
-    """At most this long idle is fresh; zero or less means that everything is."""
-    deaths_max: int = 3
-    recoveries_max: int = 10
-    backoff_ms: tuple[int, ...] = (2_000, 30_000)
-    has_breaker: bool = False
-    """Whether a gateway that keeps dying resumes less, and then nothing."""
-
-    def not_before(self, crash_streak: int, worked_ms: int) -> int:
-        """When a turn that died may be tried again: counted from the last sign of life, so that a
-        crash loop is slowed down and a gateway that was down for a while does not wait."""
-        if crash_streak < 1 or not self.backoff_ms:
-            return 0
-        return worked_ms + self.backoff_ms[min(crash_streak, len(self.backoff_ms)) - 1]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootConfig:
-    """What recovery must know that no row says: the configuration of this boot."""
-
-    policy: Policy
-    channels: Mapping[ChannelName, bool]
-    """The configured channels; True where a person can answer a question."""
-    is_allowed: Callable[[ChannelName, str], bool]
-    busy: str = "queue"
-    """What a message does while a turn runs, where the session does not say otherwise."""
-    slots: SlotLimits = field(default_factory=SlotLimits)
-    patience: Patience = field(default_factory=Patience)
-    listen: Mapping[ChannelName, str] = field(default_factory=dict)
-    """What of a group is for the agent, where the channel does not keep to mentions."""
-    is_owner: Callable[[ChannelName, str], bool] = lambda _channel, _person: True
-    """Whether the configuration names a person whom it allows. Neither `*` nor a code is a name."""
-    owned: frozenset[ChannelName] = frozenset()
-    """The channels of which the configuration names an owner."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnFacts:
-    """All that the decision may rest on: rows, and the configuration of this boot."""
-
-    state: TurnState
-    tail: Tail
-    under_way: Effect | None
-    """The gravest effect of a call that was started and has no result."""
-    is_claimed_before: bool
-    is_willed: bool
-    """A person asked for it since it was last worked on: an answer, a yes, /resume, /retry."""
-    is_postponed: bool
-    """It waits for a time that the work itself chose; it was not interrupted."""
-    is_current: bool
-    """The turn's generation is the session's."""
-    recoveries: int
-    """How often it was taken up again before."""
-    crash_streak: int
-    """Deaths in a row without a new step, the present one included."""
-    idle_ms: int
-    message_waits: bool
-    """A message of an allowed person, accepted after the question or the death, waits."""
-    message_behind: bool
-    """A message of an allowed person waits, whenever it was accepted."""
-    asked_by: Author | None
-    is_person_allowed: bool
-    """Every sender of a message in it may use the gateway."""
-    is_channel_known: bool
-    is_interactive: bool
-    interruption: Interruption
-    policy: RecoveryPolicy
-    breaker: Breaker = Breaker.CLOSED
-    """What the last boots allow to be taken up again."""
 
 
 class VerdictKind(StrEnum):
@@ -189,7 +102,6 @@ def _ask_or(kind: VerdictKind) -> Then:
 
 
 DIED_EACH_TIME = "the gateway died each time this was tried, without getting any further"
-
 RULES: tuple[Rule, ...] = (
     Rule(
         label="answered",
@@ -238,6 +150,21 @@ RULES: tuple[Rule, ...] = (
         then=_always(VerdictKind.SUSPEND),
         says="the channel is not in the configuration",
         because="its channel is not configured; it comes back when the channel does",
+    ),
+    Rule(
+        label="agent-attached",
+        when=lambda facts, _: facts.is_attached,
+        then=_always(VerdictKind.RESUME),
+        says="a foreign agent works on it, or has said more than is stored",
+        because="its agent works on; what it says is read from where we stopped",
+    ),
+    Rule(
+        label="host-away",
+        when=lambda facts, _: _is_taken_up(facts) and facts.is_host_away,
+        then=_always(VerdictKind.STAND),
+        says="a command of it, or its foreign agent, runs on a node that went away less than a "
+        "minute ago",
+        because="its command or agent runs on a node that is away, and may be back in a moment",
     ),
     Rule(
         label="exhausted",
@@ -374,8 +301,8 @@ def contradiction_in(facts: TurnFacts) -> str | None:
         != (facts.tail is Tail.ANSWER),
         "waiting and question do not go together": waiting != (facts.tail is Tail.QUESTION),
         "waiting and asked do not go together": waiting != (facts.asked_by is not None),
-        "a call is under way without having been started": (facts.under_way is not None) != started
-        and not waiting,
+        "a call is under way without having been started": not waiting
+        and (facts.under_way is not None) != started,
         "running without ever having been claimed": facts.state is TurnState.RUNNING
         and not facts.is_claimed_before,
         "died without ever having been claimed": (facts.crash_streak > 0 or facts.recoveries > 0)

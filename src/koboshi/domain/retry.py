@@ -17,12 +17,14 @@ class Again(StrEnum):
 
     UNHEARD = "unheard"  # no turn has heard it: its own words are asked
     UNANSWERED = "unanswered"  # its turn ended without an answer: what was said in that is asked
+    ANEW = "anew"  # it was answered, and another answer is wanted
     WAITS = "waits"
     AT_WORK = "at-work"
     ANSWERED = "answered"
     COMMAND = "command"
     REPORT = "report"
     TIMED = "timed"  # a schedule or a goal made it
+    CHILD = "child"  # what a child is to do, or how it ended
     PRESSED = "pressed"  # a button of a question that is closed
     NOTHING_KEPT = "nothing-kept"  # it was not for us, and its words were not stored
     CUT_SHORT = "cut-short"  # a stranger's, of which only the beginning is stored
@@ -31,7 +33,7 @@ class Again(StrEnum):
     FULL = "full"  # too much waits in its session
 
 
-ASKED = frozenset({Again.UNHEARD, Again.UNANSWERED})
+ASKED = frozenset({Again.UNHEARD, Again.UNANSWERED, Again.ANEW})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class EntryFacts:
     """It is known in which chat it was said."""
     is_served: bool = True
     is_full: bool = False
+    wants_anew: bool = False
+    """Another answer is wanted to what was answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +85,8 @@ def _by_fate(facts: EntryFacts) -> Again:
             return Again.REPORT
         case EntryKind.OCCASION | EntryKind.GOAL:
             return Again.TIMED
+        case EntryKind.TASK | EntryKind.CHILD:
+            return Again.CHILD
         case EntryKind.IGNORED:
             return _of_stranger(facts) if facts.reason == NOT_ALLOWED else Again.NOTHING_KEPT
         case EntryKind.MESSAGE:
@@ -100,6 +106,7 @@ def _of_stranger(facts: EntryFacts) -> Again:
 
 
 def _of_message(facts: EntryFacts) -> Again:
+    is_said = bool(facts.text or facts.has_files)
     match facts.state:
         case EntryState.WAITING:
             return Again.WAITS
@@ -110,8 +117,9 @@ def _of_message(facts: EntryFacts) -> Again:
         case _ if facts.turn in OPEN:
             return Again.AT_WORK
         case _ if facts.turn in (TurnState.FAILED, TurnState.STOPPED):
-            is_said = bool(facts.text or facts.has_files)
             return Again.UNANSWERED if is_said else Again.REPORT
+        case _ if facts.turn is not None and facts.wants_anew:
+            return Again.ANEW if is_said else Again.REPORT
         case _:
             return Again.ANSWERED
 
@@ -123,6 +131,7 @@ WHY_NOT = {
     Again.COMMAND: "a command is carried out when it arrives; it has to be sent again",
     Again.REPORT: "what a process reports is not asked again",
     Again.TIMED: "a schedule or a goal made it; /cron run and /goal resume do it again",
+    Again.CHILD: "it is between an agent and its sub-agent; the agent can be asked again",
     Again.PRESSED: "it pressed a button of a question that is closed",
     Again.NOTHING_KEPT: "it was not for the gateway, and its words were not kept",
     Again.CUT_SHORT: "only its beginning was kept, as of every stranger; they can write it again",
@@ -138,6 +147,8 @@ def why_not_dropped(kind: str, state: str, reason: str | None, turn: str | None)
     match (kind, state):
         case (EntryKind.REPORT, EntryState.WAITING):
             return "what a process reports is told to the person who asked for it"
+        case (EntryKind.CHILD, EntryState.WAITING):
+            return "how a sub-agent ended is told to the agent that it works for"
         case (_, EntryState.ATTACHED):
             return f"it is in {turn}; `koboshi explain {turn}` says where that stands"
         case (EntryKind.COMMAND, _):

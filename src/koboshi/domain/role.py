@@ -41,6 +41,7 @@ class NoRuling(StrEnum):
 
     NOT_OWNER = "not-an-owner"
     ELSEWHERE = "asked-elsewhere"  # it was not shown in this chat, but to the owners
+    BARRED = "sender-not-allowed"  # a person whose words the turn holds may not use the gateway
 
 
 def why_no_ruling(person: Role | None, turn: Role, *, is_shown_here: bool) -> NoRuling | None:
@@ -74,3 +75,5 @@ class RoleStanding:
     """A schedule began it, and no person reads along."""
     is_quiet: bool = False
     """The model may say that there is nothing to report."""
+    depth: int = 0
+    """How deep a child works there; 0: it is a conversation, or a schedule's."""

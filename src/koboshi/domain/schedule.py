@@ -12,6 +12,8 @@ from koboshi.domain.machine import Machine, transitions_of
 
 NAME_CHARS_MAX = 80
 PROMPT_CHARS_MAX = 8_000
+PLAIN_CHARS_MAX = 1_000
+"""Longer words are no reminder but a task, and would not fit into one message everywhere."""
 
 
 class ScheduleKind(StrEnum):
@@ -24,8 +26,8 @@ class WorkPlace(StrEnum):
     """Where an occasion is worked on."""
 
     HERE = "here"  # in the conversation in which it was made
-    THREAD = "thread"  # in a thread of its own; on a platform without threads: here
-    FRESH = "fresh"  # in the same chat, with a context of its own
+    THREAD = "thread"  # in a thread of its own; where none can be made: here
+    FRESH = "fresh"  # in the same chat, beside the conversation, with a context of its own
 
 
 class Late(StrEnum):
@@ -114,6 +116,8 @@ class Order:
     overlap: Overlap = Overlap.SKIP
     quiet: bool = False
     """The model may say that there is nothing to report, and then no person is told."""
+    is_plain: bool = False
+    """The words are told as they are, at their time, and no model is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +140,10 @@ class Schedule:
     alerted_ms: int | None
     created_by: str
     created_ms: int
+    own_session: SessionId | None = None
+    """Where it works, if not in the conversation in which it was made."""
+    thread_why: str | None = None
+    """Why it has no thread of its own, and works in the conversation."""
 
     @property
     def shown(self) -> str:
@@ -199,6 +207,7 @@ class Trigger:
     command: str = ""
     is_fresh: bool = False
     is_quiet: bool = False
+    is_plain: bool = False
     revision: int = 0
     note: str = ""
     """What the model is told before the words."""

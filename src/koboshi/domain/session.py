@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from koboshi.domain.ids import Generation, Seq, SessionId
+from koboshi.domain.ids import PREFIXES, Generation, Seq, SessionId
 from koboshi.domain.recovery import RecoveryPolicy
 from koboshi.domain.route import Route
 
@@ -36,6 +36,10 @@ class Settings:
     busy: Busy | None = None
     policy: RecoveryPolicy | None = None
     listen: Listen | None = None
+    agent: str | None = None
+    """The foreign agent that answers; empty: the built-in one."""
+    model: str | None = None
+    """The model of the chain that is asked first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,14 @@ class Session:
     settings: Settings = field(default_factory=Settings)
     person: str = ""
     """Whose private chat it is; empty for a group, and where the platform does not say."""
+    aside: str = ""
+    """The schedule or the child that works here beside the conversation, as c7 or a3; empty: it is
+    that itself."""
+
+    @property
+    def is_child(self) -> bool:
+        """Whether a child works here: no person is told what it does."""
+        return self.aside.startswith(PREFIXES["child"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

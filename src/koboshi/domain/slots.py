@@ -23,6 +23,8 @@ class SlotLimits:
     """Turns that are claimed at once: those that compute, and those that only wait."""
     commands_max: int = 64
     """Foreground commands that run at once."""
+    agents_max: int = 8
+    """Processes of foreign agents that live at once."""
 
     def has_room_for(self, commands_running: int) -> bool:
         """Whether another command may be started beside those that run."""

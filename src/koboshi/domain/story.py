@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from koboshi.domain.action import EMPTY_REPLY
+from koboshi.domain.agent_death import death_words
 from koboshi.domain.boot import ENDED_WORDS
 from koboshi.domain.ids import shown
-from koboshi.domain.notes import BACKLOG, ENDED, MOVED_ON, RECOVERY, RETRY, TIMED
+from koboshi.domain.notes import BACKLOG, CHILD, ENDED, MOVED_ON, RECOVERY, RETRY, TIMED
 from koboshi.domain.occasion import rule_words
 from koboshi.domain.phrases import failure
 from koboshi.domain.worker import EndedHow
@@ -36,7 +37,7 @@ _TURN = {
     "parked": "set aside",
     "cleared": "ended",
     "gave-up": "given up",
-    "silenced": "done: there was nothing to report, so no person was told",
+    "silenced": "done, and no person was told: there was nothing to report, or it works for a turn",
 }
 _TAKEN_UP = {
     "crash": "taken up again after the gateway had died",
@@ -51,7 +52,9 @@ _NOTES = {
     BACKLOG: "what else was sent before this boot joined it, and the model was told so",
     EMPTY_REPLY: "the model was asked again, because its reply was empty",
     TIMED: "time began it: a schedule, or a standing goal",
+    CHILD: "it works for another turn, and the model was told so",
 }
+_CHILD = {"made": "was asked for", "begun": "began", "ended": "ended"}
 _DELIVERY = {
     "delivered": "was delivered",
     "postponed": "was put off",
@@ -74,6 +77,9 @@ class Happening(Protocol):
 
     @property
     def event(self) -> str: ...
+
+    @property
+    def after(self) -> str | None: ...
 
     @property
     def rule(self) -> str | None: ...
@@ -118,10 +124,15 @@ def _words(line: Happening, tools: Mapping[str, str]) -> str | None:
             return _with_reason(f"{shown('process', line.number)} {words}", line.reason)
         case "worker":
             return _of_worker(line)
+        case "model":
+            return _with_reason(f"it went on with the model {line.after}", line.reason)
         case "schedule" | "goal" as kind:
             name = shown(kind, line.number)
             why = rule_words(line.rule) if line.rule else line.reason
             return _with_reason(f"{name} {line.event}", why)
+        case "child":
+            name = f"sub-agent {shown('child', line.number)}"
+            return _with_reason(f"{name} {_CHILD.get(line.event, line.event)}", line.reason)
         case _:
             return _with_reason(f"{line.subject} {line.number}: {line.event}", line.reason)
 
@@ -174,11 +185,13 @@ def _of_step(line: Happening, tools: Mapping[str, str]) -> str | None:
             tool = tools.get(call_id)
             return f"the tool {tool} has its result" if tool else f"call {call_id} has its result"
         case "question":
-            asks_itself = cause.startswith("verdict:") or cause == "asked-first"
+            asks_itself = cause.startswith("verdict:") or cause in ("asked-first", "agent-died")
             who = "the gateway asked the person whether to go on" if asks_itself else ""
             return who or "the model asked the person a question"
         case "note" if cause.startswith("entry:"):
             return "a report was passed on to the model"
+        case "note" if cause.startswith("agent:"):
+            return death_words(cause.removeprefix("agent:"))
         case "summary":
             return "what was said before was summed up for the model"
         case "note":

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
-from koboshi.domain.due import seconds_of
+from koboshi.domain import phrases
+from koboshi.domain.due import moment_of, seconds_of
 from koboshi.domain.durations import duration
 from koboshi.domain.goal import Goal, GoalState
 from koboshi.domain.marks import MARK, unmarked
 from koboshi.domain.phrases import excerpt, failure
-from koboshi.domain.schedule import Schedule, ScheduleKind, ScheduleState
+from koboshi.domain.schedule import Schedule, ScheduleKind, ScheduleState, Trigger, WorkPlace
 from koboshi.domain.transcript import Choice
 
 RUN_NOW = "Run now"
@@ -48,7 +49,7 @@ def rule_of(schedule: Schedule, zone: tzinfo) -> str:
         case ScheduleKind.AT if schedule.due_ms is not None:
             return f"once, {moment(schedule.due_ms, zone)}"
         case ScheduleKind.AT:
-            return f"once, {order.expression.replace('T', ' ')}"
+            return f"once, {moment(moment_of(order.expression, zone), zone)}"
 
 
 def made(schedule: Schedule, times: Sequence[int], zone: tzinfo) -> str:
@@ -108,6 +109,20 @@ def occasion_note(
     return " ".join(words)
 
 
+def reminder(text: str, trigger: Trigger, now_ms: int, zone: tzinfo) -> str:
+    """A reminder as it is told, with how late it is if that is worth saying."""
+    if not trigger.late_ms:
+        return phrases.reminder(text)
+    at, ago = clock(trigger.due_ms, now_ms, zone), duration(now_ms - trigger.due_ms)
+    return f"Reminder, due {at}, {ago} ago: {text}"
+
+
+def reminders_told(told: Sequence[tuple[str, str, str]]) -> str:
+    """Said to the model before the words of a person: what the chat heard since, without it."""
+    lines = "; ".join(f"{at} {unmarked(quoted(name))} ({number})" for number, name, at in told)
+    return f"{MARK} Reminders that the person got since your last turn here: {lines}."
+
+
 def missed(lines: Sequence[str]) -> str:
     """One line to a chat, however many were missed."""
     shown, more = "; ".join(lines[:5]), len(lines) - 5
@@ -131,6 +146,17 @@ def paused_for_owners(schedule: Schedule, channel: str) -> str:
         f"I have paused {schedule.shown} {quoted(schedule.order.name)}: its person "
         f"({excerpt(schedule.person, 60)} on {channel}) may not use me any more."
     )
+
+
+def no_thread(schedule: Schedule, why: str) -> str:
+    return (
+        f"{quoted(schedule.order.name)} ({schedule.shown}) has no thread of its own: {why}. "
+        "It works in this conversation instead."
+    )
+
+
+def thread_after_all(schedule: Schedule) -> str:
+    return f"{quoted(schedule.order.name)} ({schedule.shown}) works here from now on."
 
 
 def works_again(schedule: Schedule, failures: int) -> str:
@@ -185,6 +211,52 @@ def goal_step(goal: Goal, reason: str) -> str:
         f"{MARK} A standing goal of the person goes on by itself ({step}); no person is writing "
         f"now.{listed_criteria}{why}"
     ).strip()
+
+
+def why_schedule(schedule: Schedule) -> str:
+    """Why a schedule stands as it does, for a person who asks."""
+    without = without_thread(schedule)
+    return f"{_why(schedule)}; {without}" if without else _why(schedule)
+
+
+def without_thread(schedule: Schedule) -> str | None:
+    """Why it works in the conversation although it wants a thread; None if it does not."""
+    if schedule.thread_why is None or schedule.order.place is not WorkPlace.THREAD:
+        return None
+    return f"it has no thread of its own ({schedule.thread_why})"
+
+
+def _why(schedule: Schedule) -> str:
+    why = f" ({schedule.reason})" if schedule.reason else ""
+    match schedule.state:
+        case ScheduleState.ARMED if schedule.again_of is not None:
+            return "the model could not be reached, and the same due time is tried again"
+        case ScheduleState.ARMED:
+            return "it waits for its next time"
+        case ScheduleState.PAUSED:
+            return f"it is paused{why}, until /cron resume {schedule.shown}"
+        case ScheduleState.SPENT:
+            return "its only time has come"
+        case ScheduleState.DISABLED:
+            return f"it was switched off{why}; /cron resume {schedule.shown} switches it on"
+        case ScheduleState.REMOVED:
+            return "it was removed"
+
+
+_WHY_GOAL = {
+    GoalState.ACTIVE: "a turn works on it, or is about to",
+    GoalState.JUDGING: "the last answer is being judged",
+    GoalState.WAITING: "it waits, and wakes by itself",
+    GoalState.PAUSED: "it goes on when a person says /goal resume",
+    GoalState.DONE: "it is reached",
+    GoalState.CLEARED: "it was let go",
+}
+
+
+def why_goal(goal: Goal) -> str:
+    rule = f" (rule {goal.rule})" if goal.rule else ""
+    reason = f": {goal.reason}" if goal.reason else ""
+    return f"{_WHY_GOAL[goal.state]}{rule}{reason}"
 
 
 def goal_status(goal: Goal, now_ms: int) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -81,6 +81,8 @@ class Message:
     """What the sender calls themselves, where others write in the same conversation."""
     command: str = ""
     """Of a schedule that runs a command without a model: the command."""
+    is_plain: bool = False
+    """Of a reminder: the words are told as they are, without a model."""
 
     @property
     def words(self) -> str:
@@ -109,6 +111,22 @@ class HeardNote(Note):
     """A note that the model is shown with its time."""
 
     moment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPicture:
+    """A picture as a model is sent it."""
+
+    media_type: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardPicture(Note):
+    """A note about a picture that the model is shown with it. The picture is read for each request
+    and never stored with the step."""
+
+    picture: ShownPicture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,11 +308,14 @@ def tail_of(*, last: StepKind | None, is_waiting: bool, unresolved: Iterable[Cal
     return Tail.TRIGGER
 
 
+_in_order = json.JSONEncoder(sort_keys=True)
+
+
 def fingerprint(tool: str, arguments: str) -> str:
     """The same for the same tool with the same arguments, so that a repeat is recognised."""
     # What is no JSON is compared as it is.
     with suppress(ValueError, RecursionError):
-        arguments = json.dumps(json.loads(arguments), sort_keys=True)
+        arguments = _in_order.encode(json.loads(arguments))
     return hashlib.sha256(f"{tool}\n{arguments}".encode()).hexdigest()[:32]
 
 

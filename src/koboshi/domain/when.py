@@ -31,6 +31,10 @@ HELP = (
 )
 
 
+class NotUnderstood(NotATime):
+    """The words begin with no time of these forms. A model may understand them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
     """A time as a schedule has it, and the words that stood behind it."""
@@ -57,6 +61,17 @@ def read_when(text: str, now_ms: int, zone: tzinfo) -> When:
             return _at(words, datetime.fromtimestamp(now_ms / 1_000, tz=zone), zone)
 
 
+def is_understood(text: str) -> bool:
+    """Whether the text begins with a time of these forms, be it a wrong one."""
+    try:
+        read_when(text, 0, UTC)
+    except NotUnderstood:
+        return False
+    except NotATime:
+        return True
+    return True
+
+
 def _in(text: str, now_ms: int) -> When:
     seconds, rest = _span(text)
     moment = datetime.fromtimestamp(now_ms // 1_000 + seconds, tz=UTC)
@@ -76,7 +91,7 @@ def _span(text: str) -> tuple[int, str]:
         if count is None:
             break
     if not seconds:
-        raise NotATime(HELP)
+        raise NotUnderstood(HELP)
     if seconds > 366 * 86_400:
         raise NotATime("That is more than a year: name the day, as in 2027-12-24 09:00.")
     return seconds, text[place:].strip()
@@ -133,8 +148,10 @@ def _at(text: str, now: datetime, zone: tzinfo) -> When:
     if clock is None or (
         day is None and ":" not in clock[0] and not clock[3] and "at" not in clock[0]
     ):
-        raise NotATime(HELP)
+        raise NotUnderstood(HELP)
     hour, minute = _hour(clock)
+    if day is not None and not 1970 < day.year < 9999:
+        raise NotATime("That year is too far away.")
     start = now.replace(tzinfo=None) if day is None else day
     local = start.replace(hour=hour, minute=minute, second=0, microsecond=0, fold=0)
     is_past = existing(local, zone) <= now
@@ -173,7 +190,7 @@ def _day(text: str, now: datetime) -> tuple[datetime | None, int]:
         return today + timedelta(days=1), word.end()
     weekday = _weekday(named)
     if weekday is None:
-        raise NotATime(HELP)
+        raise NotUnderstood(HELP)
     return today + timedelta(days=(weekday - today.weekday()) % 7), word.end()
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from koboshi.domain import time_words
 from koboshi.domain.due import NotATime, check_expression, first_after
-from koboshi.domain.goal import CRITERIA_MAX, TEXT_CHARS_MAX, GoalEvent
+from koboshi.domain.goal import CRITERIA_MAX, TEXT_CHARS_MAX, Goal, GoalEvent
 from koboshi.domain.ids import ScheduleId
 from koboshi.domain.role import Role
 from koboshi.domain.schedule import (
@@ -143,6 +143,14 @@ def why_not_theirs(schedule: Schedule, wisher: Wisher) -> str | None:
     return f"{schedule.shown} is not yours."
 
 
+def why_not_their_goal(goal: Goal, wisher: Wisher) -> str | None:
+    """Why a person may not say what becomes of a goal; None if they may. What is added to a goal is
+    worked on with the rights of the person who set it. All can pause it, as by `/stop`."""
+    if wisher.is_operator or wisher.role.is_owner or goal.person == wisher.person:
+        return None
+    return f"{goal.shown} is not yours."
+
+
 def why_no_goal(text: str, criteria: int) -> str | None:
     if not text.strip():
         return "Say what the goal is."
@@ -173,6 +181,8 @@ class Calendar:
     schedules: tuple[Schedule, ...] = field(default_factory=tuple)
     waiting: tuple[str, ...] = field(default_factory=tuple)
     """The names of occasions that wait in the inbox."""
+    at_work: tuple[str, ...] = field(default_factory=tuple)
+    """The names of schedules that work beside the conversation now."""
 
     def lines(self) -> list[str]:
         return [time_words.listed(each, self.zone) for each in self.schedules]

@@ -12,7 +12,7 @@ class EndedHow(StrEnum):
     LEFTOVERS = "leftovers"  # as asked, turns were released
     RESTART = "restart"  # asked to come back
     KILLED = "killed"  # found dead by its successor
-    MEMORY = "memory"  # found dead, and the kernel did kill for want of memory at that time
+    MEMORY = "memory"  # found dead, and the kernel did kill because memory ran out at that time
     REBOOTED = "rebooted"  # found dead, and the machine was started again since
     REFUSED = "refused"  # could not start as it was configured; it served no message
 
@@ -23,7 +23,7 @@ MEMORY_MS_MAX = 120_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryKills:
-    """How many processes the kernel has killed for want of memory; None where it does not tell."""
+    """How many processes the kernel killed because memory ran out; None where it does not tell."""
 
     group: str | None = None
     """Which group of processes we are in; the count of another one says nothing."""
@@ -53,6 +53,8 @@ class Worker:
     """Turns that were running under a worker that is gone when it started."""
     report: str | None = None
     """What it found at its start and decided, in words."""
+    node: str = ""
+    home: str = ""
 
 
 class Breaker(StrEnum):

@@ -30,11 +30,14 @@ from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
 from koboshi.domain.retry import Retried
-from koboshi.domain.session import Busy, CutKind, Listen, Session
-from koboshi.kernel.accounts import assign_unclaimed, bind_account, is_new_to
+from koboshi.domain.session import CutKind, Listen, Session
+from koboshi.kernel.accounts import assign_unclaimed, bind_account, is_new_to, require_account
+from koboshi.kernel.acknowledging import acknowledge_waiting
 from koboshi.kernel.admission import apply_admission
 from koboshi.kernel.approval_answers import answers_approval
 from koboshi.kernel.approvals import revoke_rule
+from koboshi.kernel.asides import schedules_at_work, session_meant
+from koboshi.kernel.command_settings import change_settings
 from koboshi.kernel.commands import command_facts
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded, first_text, words_of
@@ -42,18 +45,21 @@ from koboshi.kernel.enqueue import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.erasure import erase_person
 from koboshi.kernel.filing import drop_waiting, grant_wish, offer_again
 from koboshi.kernel.keys import lock_found, lock_session
+from koboshi.kernel.memory_changes import grant_to_person
 from koboshi.kernel.moved_chats import move_chat
 from koboshi.kernel.operator_action import cut_session, will_of_person
+from koboshi.kernel.own_threads import hear_of_thread
 from koboshi.kernel.owners import asked_about, settle_from_here, turn_asked_here
 from koboshi.kernel.pairing import as_kept, forget_strangers, meet_stranger
 from koboshi.kernel.places import keys_of, move_places, read_watermarks
 from koboshi.kernel.questions import rule_on_approval
-from koboshi.kernel.record import ask_end, ask_restart
+from koboshi.kernel.record import ask_restart
 from koboshi.kernel.recovery import apply_verdict
 from koboshi.kernel.retry import retry_entry, retry_turn
 from koboshi.kernel.rows import EntryRow, TurnRow, find_entry, find_session, read_open_turn
-from koboshi.kernel.sessions import find_or_make_session, known_as_private, set_session
+from koboshi.kernel.sessions import find_or_make_session, known_as
 from koboshi.kernel.transaction import Readers, Transaction, Value, Writer
+from koboshi.kernel.zones import hear_zone
 from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
@@ -127,8 +133,12 @@ class InboxVerbs:
         respond: Respond,
         account: str = "",
         watermarks: Mapping[str, str] = NO_WATERMARKS,
+        epoch: int | None = None,
     ) -> tuple[Receipt, ...]:
+        worker_id = self._context.worker_id
+
         def operation(tx: Transaction) -> tuple[Receipt, ...]:
+            require_account(tx, channel, worker_id, epoch)
             move_places(tx, channel, account, cursor, watermarks)
             take_in = partial(_accept_one, tx, self._context, respond, account)
             return tuple(take_in(arrival) for arrival in arrivals)
@@ -141,9 +151,9 @@ class InboxVerbs:
             "inbox.drop", lambda tx: drop_waiting(tx, self._context, entry_id)
         )
 
-    async def retry(self, entry_id: EntryId) -> Retried | None:
+    async def retry(self, entry_id: EntryId, *, wants_anew: bool = False) -> Retried | None:
         def operation(tx: Transaction) -> Retried | None:
-            retried, asked = retry_entry(tx, self._context, entry_id)
+            retried, asked = retry_entry(tx, self._context, entry_id, wants_anew=wants_anew)
             if asked is not None:
                 apply_admission(tx, self._context, asked.session, asked.entry, apply_verdict)
             return retried
@@ -158,6 +168,7 @@ def _accept_one(
     insert = partial(_insert, tx, context, account)
     if inbound.moved_to:
         move_chat(tx, inbound.route, inbound.moved_to)
+    hear_of_thread(tx, inbound)
     # The right comes first: without it, a person commands and opens nothing.
     is_allowed = context.allows(tx, inbound.route.channel, inbound.sender)
     if arrival.ignored == NOT_ADDRESSED:
@@ -173,8 +184,10 @@ def _accept_one(
     if not may_answer_approval(inbound.sent_by) and answers_approval(tx, arrival, account):
         return _REFUSED
     session = find_or_make_session(tx, arrival.inbound.route)
-    if inbound.is_private:
-        session = known_as_private(tx, session, inbound.sender)
+    hear_zone(tx, context, inbound.route.channel, inbound.sender, inbound.zone)
+    session = known_as(tx, session, inbound)
+    if arrival.command is None:
+        session = session_meant(tx, session, inbound.words)
     if (asked := turn_asked_here(tx, session, inbound.words)) is not None:
         return _settle(tx, context, insert, arrival, session, asked)
     if arrival.command is not None:
@@ -188,11 +201,16 @@ def _accept_one(
     entry = _entry(arrival, session, receipt.entry_id)
     state = apply_admission(tx, context, session, entry, apply_verdict)
     if state is EntryState.WAITING:
-        _acknowledge(tx, session, entry)
-    if context.is_draining and state is not EntryState.DROPPED:
+        acknowledge_waiting(tx, session, entry)
+    if context.is_draining and state is not EntryState.DROPPED and not _is_served(tx, context):
         cause, anchor = f"drain:{context.worker_id}", arrival.inbound.words.anchor
         enqueue_delivery_once(tx, session.session_id, cause, phrases.after_restart(), anchor=anchor)
     return replace(receipt, state=state)
+
+
+def _is_served(tx: Transaction, context: VerbContext) -> bool:
+    """Whether another gateway takes up what this one does not any more."""
+    return tx.row("worker_serves_beside", worker_id=context.worker_id) is not None
 
 
 def _settle(
@@ -326,17 +344,6 @@ def _entry(arrival: Arrival, session: Session, entry_id: EntryId) -> Entry:
     )
 
 
-def _acknowledge(tx: Transaction, session: Session, entry: Entry) -> None:
-    """Tell a person that a message waits, if they said how it should wait (queue or steer)."""
-    if not isinstance(entry.body, Words) or entry.body.busy is None:
-        return
-    ahead = tx.number("messages_waiting_count", session_id=session.session_id)
-    steers = entry.body.busy is Busy.STEER
-    words = phrases.steering() if steers else phrases.queued(ahead)
-    cause = f"queued:{entry.entry_id}"
-    enqueue_delivery(tx, session.session_id, None, cause, (words,), anchor=entry.body.anchor)
-
-
 def _carry_out(
     tx: Transaction,
     context: VerbContext,
@@ -358,9 +365,13 @@ def _carry_out(
     if response.wish is not None:
         done = grant_wish(tx, context, session, inbound.sender, response.wish, receipt.entry_id)
         told = f"{done} {told}".strip()
-    enqueue_delivery(tx, session.session_id, None, cause, (told,), anchor=words.anchor)
+    if response.memory is not None:
+        told = grant_to_person(tx, context, session, response.memory, receipt.entry_id)
+    owe = partial(enqueue_delivery, tx, session.session_id, None, cause, choices=response.choices)
+    owe((told,), anchor=words.anchor)
     if response.cut is not None:
-        offer_again(tx, context, session, cut_session(tx, context, session, response.cut))
+        for each in (session, *schedules_at_work(tx, session)):
+            offer_again(tx, context, each, cut_session(tx, context, each, response.cut))
     if response.ruling is not None:
         assert asked_row is not None, "a ruling without an open question"
         lock_session(tx, asked_row.session_id)
@@ -369,15 +380,12 @@ def _carry_out(
         rule_on_approval(tx, asked_row, sender, words.anchor, ruling, speaks=is_here)
     if response.restarts and context.worker_id is not None:
         ask_restart(tx, context.worker_id, f"entry:{receipt.entry_id}")
-    if response.settings is not None:
-        set_session(tx, session.session_id, response.settings)
+    change_settings(tx, context, session.session_id, response)
     if response.will is not None:
         assert open_row is not None, "a will without an open turn"
         will_of_person(tx, context, open_row, inbound, response.will)
     if response.retry is not None:
         asked = retry_turn(tx, context, session, inbound.sender, words, response.retry)
         apply_admission(tx, context, session, asked.entry, apply_verdict)
-    if response.end_process is not None:
-        ask_end(tx, response.end_process)
     if response.revokes is not None:
         revoke_rule(tx, response.revokes, inbound.sender)

@@ -184,4 +184,4 @@ def _tell(tx: Transaction, session: Session, entry: Entry, words: str) -> None:
     """A notice to the sender of a message that was not accepted."""
     anchor = entry.body.anchor if isinstance(entry.body, Words) else ""
     cause = f"refused:{entry.entry_id}"
-    enqueue_delivery(tx, session.session_id, None, cause, (words,), anchor=anchor)
+    enqueue_delivery(tx, session.session_id, None, cause, (words,), anchor=anchor, to_person=True)

@@ -2,8 +2,9 @@
 
 from koboshi.domain.command import CommandName, QuestionKind
 from koboshi.domain.turn import TurnState
+from koboshi.kernel.asides import session_meant, turns_waiting_beside
 from koboshi.kernel.facts import question_kind
-from koboshi.kernel.rows import find_entry, find_session, read_open_turn, read_question
+from koboshi.kernel.rows import TurnRow, find_entry, find_session, read_open_turn, read_question
 from koboshi.kernel.transaction import Reading
 from koboshi.ports.store import Arrival
 
@@ -18,8 +19,19 @@ def answers_approval(tx: Reading, arrival: Arrival, account: str) -> bool:
     if find_entry(tx, **place, external_id=inbound.external_id) is not None:
         return False
     session = find_session(tx, inbound.route)
-    turn = None if session is None else read_open_turn(tx, session.session_id)
-    if turn is None or turn.state is not TurnState.WAITING or turn.question_seq is None:
+    if session is None:
+        return False
+    if arrival.command is not None:
+        turns = (read_open_turn(tx, session.session_id), *turns_waiting_beside(tx, session))
+    else:
+        meant = session_meant(tx, session, inbound.words)
+        turns = (read_open_turn(tx, meant.session_id),)
+    return any(_answers(tx, arrival, turn) for turn in turns if turn is not None)
+
+
+def _answers(tx: Reading, arrival: Arrival, turn: TurnRow) -> bool:
+    inbound = arrival.inbound
+    if turn.state is not TurnState.WAITING or turn.question_seq is None:
         return False
     if arrival.command is not None:
         is_answer = arrival.command.name in _RULINGS

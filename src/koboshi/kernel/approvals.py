@@ -16,7 +16,7 @@ from koboshi.domain.turn import Claim, TurnState
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import maybe_number, number, text
 from koboshi.kernel.facts import question_kind
-from koboshi.kernel.rows import TurnRow, read_question, read_session
+from koboshi.kernel.rows import TurnRow, read_question, read_session, whose_rules
 from koboshi.kernel.transaction import Reading, Row, Transaction
 
 
@@ -39,7 +39,8 @@ def spare_by_rule(
     """Approve the call by a rule of its chat, if there is one whose person is still an owner."""
     if not sealed.rule_key:
         return False
-    row = tx.row("rule_alive", session_id=claim.session_id, rule_key=sealed.rule_key)
+    chat = whose_rules(tx, claim.session_id)
+    row = tx.row("rule_alive", session_id=chat, rule_key=sealed.rule_key)
     if row is None:
         return False
     rule_id, made_by = number(row[0]), text(row[1])

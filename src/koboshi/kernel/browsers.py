@@ -29,6 +29,20 @@ class BrowserVerbs:
 
         return await self._writer.write("browsers.make", operation)
 
+    async def offer(self, code_hash: str, *, life_ms: int, kept: int) -> None:
+        def operation(tx: Transaction) -> None:
+            expires_ms = tx.now_ms + life_ms
+            tx.change("login_code_offer", code_hash=code_hash, expires_ms=expires_ms)
+            tx.change("login_codes_forget", now=tx.now_ms, kept=kept)
+
+        await self._writer.write("browsers.offer", operation)
+
+    async def redeem(self, code_hash: str) -> bool:
+        def operation(tx: Transaction) -> bool:
+            return bool(tx.change("login_code_redeem", code_hash=code_hash, now=tx.now_ms))
+
+        return await self._writer.write("browsers.redeem", operation)
+
     async def find(self, cookie_hash: str) -> tuple[Browser, str] | None:
         def look(tx: Reading) -> tuple[Browser, str] | None:
             row = tx.row(

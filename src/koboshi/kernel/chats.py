@@ -57,7 +57,7 @@ class ChatVerbs:
             cut = partial(cut_session, tx, self._context, kind=CutKind.NEW)
             for session in found:
                 ask_processes_to_end(tx, session.session_id, None, everything=True)
-            erased = erase_chat(tx, found, by, cut=cut)
+            erased = erase_chat(tx, self._context, found, by, cut=cut)
             for session in found:
                 tx.change("chat_mark_deleted", session_id=session.session_id, now=tx.now_ms)
             return erased

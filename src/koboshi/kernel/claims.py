@@ -53,7 +53,7 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import number, text
+from koboshi.kernel.decode import first_text, number
 from koboshi.kernel.enqueue import enqueue_delivery
 from koboshi.kernel.facts import are_senders_allowed, facts_of
 from koboshi.kernel.joining import join_backlog
@@ -75,14 +75,13 @@ def _note_wait(tx: Transaction, claim: Claim, waited_ms: int) -> None:
         own_step(tx, claim, f"waited:{claim.turn_id}", note)
 
 
-def turns_held_up(tx: Reading, context: VerbContext) -> tuple[TurnId, ...]:
-    """Turns with a sender who is no longer allowed, and with a message that waits behind them."""
-    found = []
-    for turn_id, person, channel in tx.rows("turns_held_up"):
-        one, name = TurnId(number(turn_id)), ChannelName(text(channel))
-        if not are_senders_allowed(tx, context, name, one, text(person)):
-            found.append(one)
-    return tuple(found)
+def _note_move(tx: Transaction, context: VerbContext, claim: Claim, before: str | None) -> None:
+    """Tell the model once that the chat goes on at another node, without the files of the first."""
+    if before is None or not context.is_shared or context.is_workdir_shared:
+        return
+    if first_text(tx.row("node_home", node=before)) != context.home:
+        note = Note(cause=notes.MOVED, text=notes.moved(before, context.node))
+        own_step(tx, claim, f"moved:{claim.turn_id}:{claim.epoch}", note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +102,15 @@ class DueTurn:
     """Where the newest turn of its session was claimed."""
 
 
-def find_due(tx: Reading, worker_id: WorkerId, limit: int, *, is_recovered: bool) -> list[DueTurn]:
+def find_due(
+    tx: Reading, context: VerbContext, worker_id: WorkerId, limit: int, *, is_recovered: bool
+) -> list[DueTurn]:
     rows = tx.rows(
         "turns_due",
         now=tx.now_ms,
+        late_ms=tx.now_ms - context.node_wait_ms,
+        node=context.node,
+        home=context.home,
         limit=limit,
         recovered=int(is_recovered),
         worker_id=worker_id,
@@ -155,6 +159,7 @@ def take(
         return None
     if due.node != context.node:
         tx.change("session_at_node", session_id=due.session_id, node=context.node)
+        _note_move(tx, context, claim, due.node)
     if due.epoch == 0:
         join_backlog(tx, context, claim)
         _note_wait(tx, claim, tx.now_ms - due.opened_ms)
@@ -387,4 +392,6 @@ def release_turn(tx: Transaction, context: VerbContext, claim: Claim) -> None:
     )
     released = read_turn(tx, claim.turn_id)
     assert released is not None
-    leave_note(tx, released, facts_of(tx, context, released, session))
+    facts = facts_of(tx, context, released, session)
+    if not facts.is_attached:
+        leave_note(tx, released, facts)

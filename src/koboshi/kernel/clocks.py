@@ -15,6 +15,8 @@ it is in the past, the difference counts as downtime; but a delivery gets one at
 before it expires (`ending_of`).
 """
 
+from collections.abc import Callable
+
 from koboshi.kernel.decode import first_number, number
 from koboshi.kernel.keys import lock_found
 from koboshi.kernel.transaction import Transaction
@@ -30,8 +32,12 @@ LOOKS_MAX = 5
 class JumpWatch:
     """Notices that the wall clock and the monotonic clock drift apart."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(
+        self, clock: Clock, left: Callable[[Transaction, int], int] = lambda _, jump_ms: jump_ms
+    ) -> None:
+        """`left` says how much of a jump is for this process to make good."""
         self._clock = clock
+        self._left = left
         self._apart_ms: int | None = None
         self._seen_ms: int | None = None
 
@@ -42,8 +48,8 @@ class JumpWatch:
         if self._apart_ms is None:
             return
         jump_ms = self._seen_ms - self._apart_ms
-        if abs(jump_ms) > JUMP_MS:
-            move_ages(tx, jump_ms)
+        if abs(jump_ms) > JUMP_MS and (left_ms := self._left(tx, jump_ms)):
+            move_ages(tx, left_ms)
             cap_waits(tx)
             tx.hints.update((OUTBOX, OUTBOX_SOONER, TURNS, SCHEDULES, GOALS))
 
@@ -73,6 +79,7 @@ def move_ages(tx: Transaction, jump_ms: int) -> None:
     tx.change("ages_move_beats", jump_ms=jump_ms)
     tx.change("ages_move_browsers", jump_ms=jump_ms)
     tx.change("ages_move_goals", jump_ms=jump_ms)
+    tx.change("ages_move_agents", jump_ms=jump_ms)
     if jump_ms < 0:
         # A due time is a moment and no age. Behind a clock that went back, it is reckoned from now.
         tx.change("schedules_recheck")
@@ -89,6 +96,7 @@ def cap_waits(tx: Transaction) -> None:
             capped += tx.change("wait_cap_delivery", delivery_id=delivery_id, now=tx.now_ms)
     tx.change("quiet_expire", now=tx.now_ms)
     tx.change("waits_cap_browsers", now=tx.now_ms)
+    tx.change("waits_cap_benches", now=tx.now_ms)
     tx.change("waits_cap_goals", now=tx.now_ms)
     if capped:
         tx.hints.update((OUTBOX, OUTBOX_SOONER, TURNS))

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from koboshi.domain.child import glance
 from koboshi.domain.command import (
+    ChainGlance,
     Command,
     CommandName,
     JobGlance,
@@ -15,21 +17,35 @@ from koboshi.domain.command import (
 )
 from koboshi.domain.ids import ProcessId, SessionId, shown
 from koboshi.domain.inbox import Words
+from koboshi.domain.memory import MemoryView
 from koboshi.domain.process import ProcessState
 from koboshi.domain.role import Role
 from koboshi.domain.rule import ApprovalRule
 from koboshi.domain.session import Busy, Session
 from koboshi.domain.turn import TurnEvent
+from koboshi.domain.usage import Usage, begin_of_day
 from koboshi.domain.wish import Calendar
 from koboshi.kernel.approvals import rules_of
+from koboshi.kernel.asides import asides_at_work, names_at_work
+from koboshi.kernel.child_rows import open_children
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_text, maybe_number, number, text
 from koboshi.kernel.facts import is_worked_on, may_run, no_ruling, question_kind, verdict_now
 from koboshi.kernel.failed_turns import read_failed
 from koboshi.kernel.held_up import read_hold_up
+from koboshi.kernel.memory_rows import find_scope, scope_in, view_of
+from koboshi.kernel.model_rows import benches_in, usage_in
 from koboshi.kernel.occasions import waiting_occasions
 from koboshi.kernel.process_rows import read_process
-from koboshi.kernel.rows import TurnRow, read_last_question, read_question, read_request, turn_of
+from koboshi.kernel.purses import purses_today
+from koboshi.kernel.rows import (
+    TurnRow,
+    read_last_question,
+    read_open_turn,
+    read_question,
+    read_request,
+    turn_of,
+)
 from koboshi.kernel.timed_rows import goal_in, schedule_of
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.kernel.turn_story import story_of
@@ -37,7 +53,9 @@ from koboshi.ports.channel import Inbound
 
 JOBS_MAX = 20
 RULES_MAX = 50
+CHILDREN_TOLD = 10
 SCHEDULES_MAX = 50
+USAGE_DAYS = 30
 
 
 def command_facts(
@@ -78,6 +96,9 @@ def command_facts(
         busy=Busy(context.world.busy),
         policy=context.world.policy.recovery,
         listen=context.listen_on(session.route.channel),
+        agents=context.world.agents,
+        agent=context.world.agent,
+        chain=_chain(tx, context, session_id, command),
         is_group=inbound.is_group,
         role=context.role_of(tx, session.route.channel, inbound.sender) or Role.MEMBER,
         no_ruling=None
@@ -86,7 +107,28 @@ def command_facts(
         rules=_rules(tx, session_id) if command.name is CommandName.RULES else (),
         calendar=_calendar(tx, context, session, inbound.sender),
         goal=goal_in(tx, session_id),
+        children=_children(tx, session),
+        memory=_memory(tx, context, session) if command.name is CommandName.MEMORY else None,
     )
+
+
+def _children(tx: Reading, session: Session) -> tuple[str, ...]:
+    """Those that work or wait for the conversation, and for what works beside it."""
+    found = [*open_children(tx, session.session_id)]
+    for each in asides_at_work(tx, session):
+        found += open_children(tx, each.session_id)
+    told = []
+    for child in found[:CHILDREN_TOLD]:
+        turn = None if child.own_session is None else read_open_turn(tx, child.own_session)
+        is_asking = turn is not None and turn.question_seq is not None
+        told.append(glance(child, tx.now_ms, is_asking=is_asking))
+    more = len(found) - len(told)
+    return (*told, f"{more} more") if more else tuple(told)
+
+
+def _memory(tx: Reading, context: VerbContext, session: Session) -> MemoryView | None:
+    row = find_scope(tx, scope_in(tx, context, session))
+    return None if row is None else view_of(tx, context.home, row)
 
 
 def _calendar(tx: Reading, context: VerbContext, session: Session, person: str) -> Calendar:
@@ -97,13 +139,35 @@ def _calendar(tx: Reading, context: VerbContext, session: Session, person: str) 
     rows = tx.rows("schedules_of_session", session_id=session_id, limit=SCHEDULES_MAX)
     waiting = waiting_occasions(tx, session_id)
     return Calendar(
-        zone=context.zone_named(zone),
+        zone=context.zone_or_own(zone),
         zone_name=zone,
         schedules=tuple(
             each for each in map(schedule_of, rows) if is_owner or each.person == person
         ),
         waiting=tuple(each.schedule.order.name for each in waiting),
+        at_work=names_at_work(tx, session),
     )
+
+
+def _chain(
+    tx: Reading, context: VerbContext, session_id: SessionId, command: Command
+) -> ChainGlance:
+    is_usage = command.name is CommandName.USAGE
+    return ChainGlance(
+        models=context.world.models,
+        benches=benches_in(tx) if command.name is CommandName.MODEL else (),
+        usage=_usage(tx, context, session_id) if is_usage else Usage(),
+        prices=context.world.prices,
+        purses=purses_today(tx, context) if command.name is CommandName.BUDGET else (),
+        budget=context.world.budget,
+    )
+
+
+def _usage(tx: Reading, context: VerbContext, session_id: SessionId) -> Usage:
+    zone = context.zone_named("")
+    today_ms = begin_of_day(tx.now_ms, zone)
+    month_ms = begin_of_day(tx.now_ms, zone, days_before=USAGE_DAYS - 1)
+    return Usage(today=usage_in(tx, session_id, today_ms), month=usage_in(tx, session_id, month_ms))
 
 
 def _rules(tx: Reading, session_id: SessionId) -> tuple[ApprovalRule, ...]:

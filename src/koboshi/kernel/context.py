@@ -6,8 +6,11 @@ from datetime import UTC, tzinfo
 from secrets import token_hex
 
 from koboshi.domain.backlog import BacklogLimits
+from koboshi.domain.burial import NODE_WAIT_MS
+from koboshi.domain.child import ChildLimits
 from koboshi.domain.goal import GoalLimits
 from koboshi.domain.ids import ChannelName, WorkerId
+from koboshi.domain.memory import MemoryLimits
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.role import Role
@@ -46,16 +49,34 @@ class VerbContext:
     zone_rules: str = ""
     """Which edition of the rules of zones that is."""
     goal_limits: GoalLimits = field(default_factory=GoalLimits)
+    child_limits: ChildLimits = field(default_factory=ChildLimits)
     schedules_max: int = 20
     """How many schedules a member may have."""
+    memory_limits: MemoryLimits = field(default_factory=MemoryLimits)
     home: str = ""
     """The random id of the home that this process owns."""
     node: str = ""
-    """The machine, once this boot has its row."""
+    """The machine, by the name that the operator gave it, or once this boot has its row."""
+    fingerprint: str = ""
+    """How this gateway is configured (`domain/fingerprint.py`)."""
+    is_shared: bool = False
+    """Whether gateways of other homes may work on the same database."""
+    is_workdir_shared: bool = False
+    """Whether all nodes have the same work folder."""
+    node_wait_ms: int = NODE_WAIT_MS
+    """How long what belongs to another node is left to it."""
     worker_id: WorkerId | None = None
     """This boot, once it has its row."""
     is_draining: bool = False
     """This boot claims no more turns."""
+
+    def zone_or_own(self, name: str) -> tzinfo:
+        """The zone of that name; that of the gateway, if the database of zones has lost it. A row
+        that names it must not keep the others from being looked at."""
+        try:
+            return self.zone_named(name)
+        except LookupError:
+            return self.zone_named("")
 
     def role_of(self, tx: Reading, channel: ChannelName, person: str) -> Role | None:
         """What the person may decide; None for a person who may not use the gateway. The one place

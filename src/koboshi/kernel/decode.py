@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from koboshi.domain.files import OutFile
-from koboshi.domain.inbox import ReportWords, StrangersWords, Words
+from koboshi.domain.inbox import ChildWords, ReportWords, StrangersWords, Words
 from koboshi.domain.session import Settings
 from koboshi.domain.transcript import (
     Answer,
@@ -40,9 +40,11 @@ _BODIES: dict[str, msgspec.json.Decoder[Body]] = {
 _words = msgspec.json.Decoder(Words)
 _strangers_words = msgspec.json.Decoder(StrangersWords)
 _report = msgspec.json.Decoder(ReportWords)
+_child = msgspec.json.Decoder(ChildWords)
 _settings = msgspec.json.Decoder(Settings)
 _file = msgspec.json.Decoder(OutFile)
 _choices = msgspec.json.Decoder(tuple[Choice, ...])
+_ids = msgspec.json.Decoder(tuple[int, ...])
 _literal = msgspec.json.Decoder(tuple[int, int])
 
 
@@ -99,6 +101,10 @@ def report_of(body: object) -> ReportWords:
     return _report.decode(text(body))
 
 
+def child_words_of(body: object) -> ChildWords:
+    return _child.decode(text(body))
+
+
 def words_of(body: object) -> Words:
     return _words.decode(text(body))
 
@@ -121,3 +127,8 @@ def literal_of(value: object) -> tuple[int, int] | None:
 
 def settings_of(value: object) -> Settings:
     return Settings() if value == "{}" else _settings.decode(text(value))
+
+
+def numbers_in(value: object) -> tuple[int, ...]:
+    """The numbers of a list."""
+    return _ids.decode(text(value))

@@ -42,9 +42,11 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import file_of, first_number, first_text, number, text, texts
 from koboshi.kernel.delivery_rows import due_of, read_owed
 from koboshi.kernel.keys import lock_found, of_sessions
+from koboshi.kernel.left_sends import let_go_of
 from koboshi.kernel.moved_chats import move_session
 from koboshi.kernel.moves import move, move_from, move_one
 from koboshi.kernel.notices import tell_of_loss
+from koboshi.kernel.own_threads import settle_beginning
 from koboshi.kernel.record import settle_turn
 from koboshi.kernel.rows import is_gone
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Value, Writer
@@ -52,6 +54,8 @@ from koboshi.ports.outbox import Due
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, OUTBOX_SOONER
 
 NEAR_MAX = 50
+BESIDE_MS = 200
+"""Until a chat is looked at again in which another gateway sends something."""
 UNSURE_MS = 48 * 3_600_000
 """Longer than a delivery stays owed."""
 BY_OPERATOR = "dropped by the operator"
@@ -141,6 +145,11 @@ class DeliveryVerbs:
 
         await self._writer.write("outbox.label", operation, of_sessions(delivery.session_id))
 
+    async def let_go(self, worker_id: WorkerId, under_way: frozenset[DeliveryId]) -> int:
+        return await self._writer.write(
+            "outbox.let_go", lambda tx: let_go_of(tx, worker_id, under_way)
+        )
+
     async def hasten(self, channel: ChannelName) -> int:
         return await self._writer.write("outbox.hasten", lambda tx: _hasten(tx, channel))
 
@@ -169,6 +178,10 @@ def _claim(
     is_left = head.state == DeliveryState.SENDING
     if is_left and not is_gone(tx, head.worker_id):
         return None  # its worker lives, and settles it
+    if context.is_shared:
+        beside: dict[str, Value] = {"channel": head.channel, "chat": head.chat}
+        if tx.row("send_has_to_wait", worker_id=worker_id, **beside) is not None:
+            return BESIDE_MS
     until_ms = first_number(tx.row("quiet_until", channel=head.channel, chat=head.chat)) or 0
     if until_ms > tx.now_ms:
         return until_ms - tx.now_ms
@@ -219,6 +232,7 @@ def _give_up(tx: Transaction, delivery: Delivery, ending: Settle) -> GivenUp:
     )
     tx.hints.add(JOURNAL)
     _settle_turn(tx, delivery)
+    settle_beginning(tx, delivery, ending)
     if ending.is_told:
         tell_of_loss(tx, delivery)
     return GivenUp(
@@ -258,6 +272,7 @@ def _settle(
                 now=tx.now_ms,
             )
             _check(touched, delivery)
+            settle_beginning(tx, delivery, change)
             _settle_turn(tx, delivery)
         case Postpone():
             _postpone(tx, delivery, worker_id, change)
@@ -274,7 +289,7 @@ def _settle(
             move_session(tx, delivery.session_id, chat)
         case _:
             assert_never(change)
-    return tx.row("delivery_head", session_id=delivery.session_id) is not None
+    return tx.row("delivery_is_next", session_id=delivery.session_id) is not None
 
 
 def _hasten(tx: Transaction, channel: ChannelName) -> int:
@@ -315,10 +330,10 @@ def hold_outbox(tx: Transaction, reason: str) -> None:
 
 
 def hold_after_going_back(tx: Transaction, reason: str) -> None:
-    """The same for a database that went back in time. Its ids of deliveries were used before, so
-    sends have other keys from now on."""
+    """The same for a database that went back: keys of sends and devices are others from now on."""
     hold_outbox(tx, reason)
     tx.change("send_id_forget")
+    tx.change("devices_forget")
 
 
 def _drop(tx: Transaction, delivery_id: DeliveryId) -> bool:

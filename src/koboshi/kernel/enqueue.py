@@ -22,8 +22,11 @@ def enqueue_delivery(
     question: Seq | None = None,
     file: OutFile | None = None,
     literal: tuple[int, int] | None = None,
+    to_person: bool = False,
 ) -> None:
-    """Owe a person some words, in parts. Choices and a file come with the last part."""
+    """Owe a person some words, in parts. Choices and a file come with the last part. Of what a
+    child does no person is told, unless it is a question, or `to_person`: a reply to what they did.
+    """
     for place, words in enumerate(parts, start=1):
         is_last = place == len(parts)
         tx.insert(
@@ -39,6 +42,7 @@ def enqueue_delivery(
             anchor=anchor,
             file=encoded(file) if file is not None and is_last else None,
             literal=None if literal is None else encoded(literal),
+            to_person=int(to_person or question is not None),
             now=tx.now_ms,
         )
     tx.hints.add(OUTBOX)

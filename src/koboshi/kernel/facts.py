@@ -1,5 +1,6 @@
 """What is durably known about a turn, read for recovery and for `explain` alike."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from koboshi.domain.command import QuestionKind
@@ -11,16 +12,28 @@ from koboshi.domain.role import NoRuling, Role, RoleStanding, least_role, why_no
 from koboshi.domain.schedule import Trigger
 from koboshi.domain.session import Session
 from koboshi.domain.standing import INTERRUPTED, stand_of
-from koboshi.domain.transcript import Author, Effect, Need, Question, StepKind, tail_of
+from koboshi.domain.transcript import (
+    Author,
+    CallRecord,
+    Effect,
+    Need,
+    Question,
+    StepKind,
+    tail_of,
+)
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
 from koboshi.domain.worker import OPEN_BOOTS, Breaker, breaker_of
+from koboshi.kernel.away import away_since_ms, is_agent_away
+from koboshi.kernel.child_rows import depth_of
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_text, number, numbers, text, texts, words_of
+from koboshi.kernel.process_rows import process_of
 from koboshi.kernel.rows import (
     BY_PERSON,
     EntryRow,
     TurnRow,
     call_of,
+    find_session,
     is_gone,
     read_question,
     read_session,
@@ -28,6 +41,7 @@ from koboshi.kernel.rows import (
     read_waiting,
     turn_of,
     worked_ms_of,
+    worker_of,
 )
 from koboshi.kernel.transaction import Reading
 
@@ -61,7 +75,9 @@ def facts_of(
     """Everything that is durably known about a turn and matters for recovery."""
     world, channel = context.world, session.route.channel
     unresolved = read_unresolved(tx, turn.turn_id)
-    under_way = [record.call.effect for record in unresolved if record.is_under_way]
+    under_way, is_host_away = _under_way(tx, context, turn, unresolved)
+    if context.is_shared:
+        is_host_away |= is_agent_away(tx, context.home, turn.turn_id, context.node_wait_ms)
     is_waiting = turn.state is TurnState.WAITING
     is_dead = turn.state is TurnState.RUNNING
     asked_by = None
@@ -85,10 +101,39 @@ def facts_of(
         is_person_allowed=may_run(tx, context, channel, turn),
         is_channel_known=channel in world.channels,
         is_interactive=world.channels.get(channel, False),
-        interruption=_interruption(turn),
+        interruption=_interruption(tx, context, turn),
         policy=policy_of(context, session).recovery,
         breaker=breaker_now(tx, context)[0],
+        is_attached=turn.epoch > 0 and is_attached(tx, context, turn.turn_id),
+        is_host_away=is_host_away and not is_waiting,
     )
+
+
+def _under_way(
+    tx: Reading, context: VerbContext, turn: TurnRow, unresolved: Sequence[CallRecord]
+) -> tuple[list[Effect], bool]:
+    """The effects of calls that were started and have no result; and whether a command of one runs
+    on a node that has just gone away. One that is away for longer cannot be asked, so its call must
+    not be repeated."""
+    effects, is_host_away = [], False
+    for record in (each for each in unresolved if each.is_under_way):
+        effect = record.call.effect
+        if context.is_shared and effect is Effect.RESUMABLE:
+            call_id = record.call.call_id
+            row = tx.row("process_by_call", turn_id=turn.turn_id, call_id=call_id)
+            since_ms = None if row is None else away_since_ms(tx, context.home, process_of(row))
+            if since_ms is not None:
+                is_host_away |= tx.now_ms - since_ms < context.node_wait_ms
+                effect = Effect.ONCE
+        effects.append(effect)
+    return effects, is_host_away
+
+
+def is_attached(tx: Reading, context: VerbContext, turn_id: TurnId) -> bool:
+    """Whether a foreign agent of this home works on the turn, as far as is stored, or has said
+    more. What one of another home wrote can only be read there."""
+    home = context.home
+    return tx.row("agent_turn_attached", turn_id=turn_id, home=home) is not None
 
 
 def is_worked_on(tx: Reading, turn: TurnRow) -> bool:
@@ -137,8 +182,10 @@ def breaker_now(tx: Reading, context: VerbContext) -> tuple[Breaker, int]:
     """The state of the boot breaker, and until when it lasts."""
     if not context.world.policy.has_breaker:
         return Breaker.CLOSED, 0
-    rows = tx.rows("workers_unclean", limit=OPEN_BOOTS)
-    return breaker_of(numbers(rows), tx.now_ms)
+    found = numbers(tx.rows("workers_unclean", limit=OPEN_BOOTS))
+    if context.is_shared:
+        found += numbers(tx.rows("workers_dead", limit=OPEN_BOOTS))
+    return breaker_of(sorted(found, reverse=True)[:OPEN_BOOTS], tx.now_ms)
 
 
 def waiting_message(
@@ -161,9 +208,7 @@ def waiting_message(
         if waiting.entry_id == arrived:
             is_after = True
         elif turn.state is TurnState.RUNNING:
-            # Newer than the claim, and accepted by another worker than the claim's: a later boot,
-            # because a home has one owner at a time.
-            is_after = is_newer and waiting.accepted_by not in (None, turn.worker_id)
+            is_after = is_newer and _came_after_death(tx, turn, waiting)
         else:
             is_after = is_newer
         is_heard = is_after and _is_heard(turn, waiting)
@@ -172,6 +217,19 @@ def waiting_message(
         if no_ruling(tx, context, session, turn, waiting.sender) is None:
             return waiting
     return None
+
+
+def _came_after_death(tx: Reading, turn: TurnRow, waiting: EntryRow) -> bool:
+    """Whether an entry was accepted by another worker than the claim's, which was dead by then."""
+    if waiting.accepted_by in (None, turn.worker_id):
+        return False
+    row = tx.row(
+        "came_after_death",
+        worker_id=turn.worker_id,
+        by=waiting.accepted_by,
+        received_ms=waiting.received_ms,
+    )
+    return row is not None
 
 
 def _is_heard(turn: TurnRow, waiting: EntryRow) -> bool:
@@ -212,9 +270,11 @@ def is_postponed(turn: TurnRow) -> bool:
     return turn.state is TurnState.QUEUED and turn.event == TurnEvent.POSTPONED
 
 
-def _interruption(turn: TurnRow) -> Interruption:
+def _interruption(tx: Reading, context: VerbContext, turn: TurnRow) -> Interruption:
     if turn.state is TurnState.RUNNING:
-        return Interruption.CRASH
+        held = tx.row("worker_by_id", worker_id=turn.worker_id) if context.is_shared else None
+        is_elsewhere = held is not None and worker_of(held).home != context.home
+        return Interruption.NODE_LOST if is_elsewhere else Interruption.CRASH
     if turn.event == TurnEvent.RELEASED:
         return Interruption.DRAIN
     return Interruption.NONE
@@ -258,6 +318,15 @@ def role_of_turn(tx: Reading, context: VerbContext, channel: ChannelName, turn_i
     return least_role(context.role_of(tx, channel, person) for person in people)
 
 
+def least_speaker(tx: Reading, context: VerbContext, channel: ChannelName, turn: TurnRow) -> str:
+    """In whose name the agent orders something: that of the turn's person, unless the turn holds
+    words of a person with a lesser role. What it orders must not have more rights than it has."""
+    role = role_of_turn(tx, context, channel, turn.turn_id)
+    people = sorted(texts(tx.rows("turn_speakers", turn_id=turn.turn_id)))
+    ranked = [turn.person, *people]
+    return next((one for one in ranked if context.role_of(tx, channel, one) is role), turn.person)
+
+
 def standing_of_turn(tx: Reading, context: VerbContext, claim: Claim) -> RoleStanding:
     session = read_session(tx, claim.session_id)
     channel = session.route.channel
@@ -266,10 +335,17 @@ def standing_of_turn(tx: Reading, context: VerbContext, claim: Claim) -> RoleSta
     begun = trigger_of_turn(tx, claim.turn_id)
     return RoleStanding(
         role=role_of_turn(tx, context, channel, claim.turn_id),
-        folder=work_folder(session.session_id, of_chat),
+        # Beside a conversation, the work is done in the folder of that.
+        folder=work_folder(_conversation_of(tx, session).session_id, of_chat),
         is_scheduled=begun is not None,
         is_quiet=begun is not None and begun.is_quiet,
+        depth=depth_of(tx, session),
     )
+
+
+def _conversation_of(tx: Reading, session: Session) -> Session:
+    found = find_session(tx, session.route) if session.aside else None
+    return session if found is None else found
 
 
 def trigger_of_turn(tx: Reading, turn_id: TurnId) -> Trigger | None:
@@ -291,11 +367,14 @@ def no_ruling(
         return None
     channel = read_session(tx, turn.session_id).route.channel
     shown = {"session_id": session.session_id, "question": turn.question_seq}
-    return why_no_ruling(
+    why = why_no_ruling(
         context.role_of(tx, session.route.channel, person),
         role_of_turn(tx, context, channel, turn.turn_id),
         is_shown_here=tx.row("approval_shown", **shown) is not None,
     )
+    # In the chat of the turn itself, such a turn is judged before a word of anyone is heard.
+    is_here = turn.session_id == session.session_id
+    return why if why or is_here or may_run(tx, context, channel, turn) else NoRuling.BARRED
 
 
 def question_kind(tx: Reading, turn_id: TurnId, question: Question) -> QuestionKind:
@@ -305,3 +384,13 @@ def question_kind(tx: Reading, turn_id: TurnId, question: Question) -> QuestionK
     calls = (call_of(row).call for row in tx.rows("calls_of_turn", turn_id=turn_id))
     need = next(call.need for call in calls if call.call_id == question.call_id)
     return QuestionKind.APPROVAL if need is Need.APPROVAL else QuestionKind.ANSWER
+
+
+def turns_held_up(tx: Reading, context: VerbContext) -> tuple[TurnId, ...]:
+    """Turns with a sender who is no longer allowed, and with a message that waits behind them."""
+    found = []
+    for turn_id, person, channel in tx.rows("turns_held_up"):
+        one, name = TurnId(number(turn_id)), ChannelName(text(channel))
+        if not are_senders_allowed(tx, context, name, one, text(person)):
+            found.append(one)
+    return tuple(found)

@@ -36,11 +36,14 @@ from koboshi.domain.schedule import (
 )
 from koboshi.domain.session import Session
 from koboshi.domain.wish import TimedWish
+from koboshi.kernel.asides import place_of
 from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import first_number
 from koboshi.kernel.facts import breaker_now
 from koboshi.kernel.next_turn import admission_of, open_turn
 from koboshi.kernel.occasions import TakenAway, move_schedule, next_due, waiting_occasions
 from koboshi.kernel.record import NOT_STORED, drop_entry, store_entry
+from koboshi.kernel.reminding import tell_plainly
 from koboshi.kernel.retry import drop_by_hand
 from koboshi.kernel.rows import read_entry, read_open_turn, read_session
 from koboshi.kernel.transaction import Reading, Transaction
@@ -55,6 +58,8 @@ class DueOccasion:
     schedule: Schedule
     due_ms: int
     others: int = 0
+    first_ms: int = 0
+    """The oldest of the others; they are told in its row."""
     key: str = ""
     """The second part of the key of its entry."""
     rule: str = ""
@@ -99,14 +104,13 @@ def fire_one(
     tell_owners: Callable[[str, str], None],
 ) -> FiredOne:
     """Decide about a schedule whose time has come, and do what was decided."""
-    due = _due_of(context, tx.now_ms, schedule)
+    due = _due_of(tx, context, schedule)
     decision = decide_occasion(_facts(tx, context, due, channel))
     if decision.deed is Deed.STAND:
         return FiredOne(schedule=schedule, rule=decision.rule, verdict=None)
     if due.others:
-        assert schedule.due_ms is not None
         verdict, count = OccasionVerdict.MISSED, due.others
-        _row(tx, schedule, schedule.due_ms, verdict=verdict, rule="newer-due", count=count)
+        _row(tx, schedule, due.first_ms, verdict=verdict, rule="newer-due", count=count)
     line = _line(context, tx.now_ms, due, decision)
     match decision.deed:
         case Deed.PAUSE:
@@ -131,27 +135,43 @@ def rearm(tx: Transaction, context: VerbContext, schedule: Schedule) -> None:
     move_schedule(tx, context, schedule, event, due_ms=after_ms)
 
 
-def _due_of(context: VerbContext, now_ms: int, schedule: Schedule) -> DueOccasion:
+def _due_of(tx: Reading, context: VerbContext, schedule: Schedule) -> DueOccasion:
     assert schedule.due_ms is not None
+    first_ms = schedule.due_ms
     if schedule.again_of is not None:
-        key = f"{schedule.again_of}.{schedule.tries}"
-        return DueOccasion(schedule=schedule, due_ms=schedule.again_of, key=key, rule="tried-again")
-    order = schedule.order
-    zone = context.zone_named(order.zone)
-    found: Passed = passed(order.kind, order.expression, zone, schedule.due_ms, now_ms)
+        following = next_due(context, schedule, schedule.due_ms)
+        if following is None or following > tx.now_ms:
+            due_ms, key = schedule.again_of, f"{schedule.again_of}.{schedule.tries}"
+            return DueOccasion(schedule=schedule, due_ms=due_ms, key=key, rule="tried-again")
+        # Nothing is tried again once the next due time has come: that one is decided about.
+        first_ms = following
+    found = _passed(context, schedule, first_ms, tx.now_ms)
+    place = {"schedule_id": schedule.schedule_id, "from_ms": first_ms, "until_ms": found.newest_ms}
+    decided = first_number(tx.row("occasion_decided_before", **place)) if found.others else None
+    if decided is not None:
+        # The clock was ahead: those until then have their rows, and are not told as missed.
+        first_ms = next_due(context, schedule, decided) or found.newest_ms
+        found = _passed(context, schedule, first_ms, tx.now_ms)
     return DueOccasion(
         schedule=schedule,
         due_ms=found.newest_ms,
         others=found.others,
+        first_ms=first_ms,
         key=f"{found.newest_ms}.1",
     )
+
+
+def _passed(context: VerbContext, schedule: Schedule, first_ms: int, now_ms: int) -> Passed:
+    order = schedule.order
+    zone = context.zone_or_own(order.zone)
+    return passed(order.kind, order.expression, zone, first_ms, now_ms)
 
 
 def _facts(
     tx: Reading, context: VerbContext, due: DueOccasion, channel: ChannelName
 ) -> OccasionFacts:
     schedule, order = due.schedule, due.schedule.order
-    zone = context.zone_named(order.zone)
+    zone = context.zone_or_own(order.zone)
     span_ms = period_ms(order.kind, order.expression, zone, due.due_ms)
     is_new = not due.rule
     key = {"schedule_id": schedule.schedule_id, "due_ms": due.due_ms}
@@ -194,9 +214,7 @@ def file_occasion(
 ) -> None:
     """Put the occasion into the inbox, with the row that says what became of its due time."""
     schedule = due.schedule
-    session = read_session(tx, schedule.session_id)
-    entry = occasion_entry(context, session, due, tx.now_ms, decision)
-    entry_id = file_timed(tx, context, session, entry)
+    entry_id = _put(tx, context, due, decision)
     if entry_id is None:
         return
     verdict, rule = decision.verdict or OccasionVerdict.FIRED, due.rule or decision.rule
@@ -205,6 +223,18 @@ def file_occasion(
         tx.change("occasion_again", **key, verdict=verdict, rule=rule, entry_id=entry_id)
     else:
         _row(tx, schedule, due.due_ms, verdict=verdict, rule=rule, entry_id=entry_id)
+
+
+def _put(
+    tx: Transaction, context: VerbContext, due: DueOccasion, decision: OccasionDecision
+) -> int | None:
+    """The entry of an occasion, in the session where its schedule works. Words of a reminder are
+    told at once. None if the entry is there already."""
+    session = place_of(tx, context, due.schedule)
+    entry = occasion_entry(context, session, due, tx.now_ms, decision)
+    if due.schedule.order.is_plain and decision.deed is Deed.FIRE:
+        return tell_plainly(tx, context, entry)
+    return file_timed(tx, context, session, entry)
 
 
 def _row(
@@ -239,7 +269,7 @@ def occasion_entry(
 ) -> Entry:
     """The entry, in the name of the person who ordered it."""
     schedule, order = due.schedule, due.schedule.order
-    zone = context.zone_named(order.zone)
+    zone = context.zone_or_own(order.zone)
     asks = decision.deed is Deed.ASK
     is_late = decision.verdict in (OccasionVerdict.LATE, OccasionVerdict.ASKED)
     trigger = Trigger(
@@ -253,6 +283,7 @@ def occasion_entry(
         command=order.command,
         is_fresh=order.place is WorkPlace.FRESH,
         is_quiet=order.quiet,
+        is_plain=order.is_plain,
         revision=schedule.revision,
         note=time_words.occasion_note(
             schedule, due.due_ms, now_ms, zone, is_late=is_late, others=due.others
@@ -273,14 +304,14 @@ def occasion_entry(
 def _line(context: VerbContext, now_ms: int, due: DueOccasion, decision: OccasionDecision) -> str:
     """What the chat is told of what was missed; empty if nothing was."""
     schedule = due.schedule
-    zone = context.zone_named(schedule.order.zone)
+    zone = context.zone_or_own(schedule.order.zone)
     if decision.rule == "already-run":
         return time_words.already_run_line(schedule, due.due_ms, now_ms, zone)
     is_missed = decision.verdict is OccasionVerdict.MISSED
     count = due.others + int(is_missed)
     if not count:
         return ""
-    first_ms = due.due_ms if is_missed else (schedule.due_ms or due.due_ms)
+    first_ms = due.due_ms if is_missed else due.first_ms
     return time_words.missed_line(schedule, first_ms, count, now_ms, zone)
 
 
@@ -288,12 +319,10 @@ def run_now(tx: Transaction, context: VerbContext, schedule: Schedule, by: str) 
     """A person asks for an occasion now. Its key is what asked for it, so a repeated wish makes no
     second one. The due time of the schedule stays as it is."""
     due = DueOccasion(schedule=schedule, due_ms=tx.now_ms, key=f"run:{by}", rule="run-now")
-    session = read_session(tx, schedule.session_id)
     decision = OccasionDecision(
         deed=Deed.FIRE, verdict=OccasionVerdict.FIRED, rule="run-now", because="a person asked"
     )
-    entry = occasion_entry(context, session, due, tx.now_ms, decision)
-    entry_id = file_timed(tx, context, session, entry)
+    entry_id = _put(tx, context, due, decision)
     if entry_id is None:
         return False
     due_ms = tx.now_ms
@@ -312,7 +341,7 @@ def offer_again(
         schedule = each.schedule
         if schedule.order.kind is not ScheduleKind.AT:
             continue
-        zone = context.zone_named(schedule.order.zone)
+        zone = context.zone_or_own(schedule.order.zone)
         key = f"offer:{each.entry_id}"
         due = DueOccasion(schedule=schedule, due_ms=each.due_ms, key=key, rule="taken-away")
         decision = OccasionDecision(

@@ -6,6 +6,7 @@ from koboshi.domain.ids import Generation, TurnId
 from koboshi.domain.inbox import EntryKind
 from koboshi.domain.session import CutKind, Session
 from koboshi.domain.turn import TurnEvent
+from koboshi.kernel.child_rows import open_children
 from koboshi.kernel.enqueue import enqueue_delivery_once
 from koboshi.kernel.moves import move_from
 from koboshi.kernel.rows import TurnRow
@@ -76,6 +77,9 @@ def pass_gate(tx: Transaction, turn: TurnRow) -> None:
     goal = goal_in(tx, turn.session_id)
     if goal is None or goal.state is not GoalState.ACTIVE:
         return
+    first = {"source": goal.source, "external_id": f"{goal.revision}.1"}
+    if tx.row("goal_first_waits", session_id=turn.session_id, **first) is not None:
+        return  # nothing was done for it yet: this turn was at work on something else
     begun_by = _begun_by(tx, turn.turn_id, goal)
     has_other_words = turn.event == TurnEvent.DECLINED and turn.reason == OTHER_WORDS
     passed = gate(
@@ -89,6 +93,8 @@ def pass_gate(tx: Transaction, turn: TurnRow) -> None:
         return
     tokens = tx.number("turn_tokens", **turn.span)
     tx.change("goal_spent", goal_id=goal.goal_id, tokens=tokens)
+    if passed is Gate.JUDGE and open_children(tx, turn.session_id):
+        return  # the turn that hears of their ends is judged
     if passed is Gate.JUDGE:
         rule = GoalRule.ANSWERED
         move_goal(tx, goal, GoalEvent.ANSWERED, rule, goal.reason, judged_turn=turn.turn_id)
@@ -105,4 +111,5 @@ def _begun_by(tx: Reading, turn_id: TurnId, goal: Goal) -> BegunBy:
     kind, source = row
     if kind == EntryKind.GOAL:
         return BegunBy.GOAL if source == goal.source else BegunBy.OTHER
-    return BegunBy.PERSON if kind == EntryKind.MESSAGE else BegunBy.OTHER
+    is_judged = kind in (EntryKind.MESSAGE, EntryKind.CHILD)
+    return BegunBy.PERSON if is_judged else BegunBy.OTHER

@@ -34,7 +34,7 @@ from koboshi.kernel.enqueue import enqueue_delivery_once
 from koboshi.kernel.facts import breaker_now, policy_of
 from koboshi.kernel.filing import FILING, file_timed
 from koboshi.kernel.goal_gate import move_goal, pause_goal
-from koboshi.kernel.keys import lock_found, of_sessions
+from koboshi.kernel.keys import lock_found, of_sessions, rows_locked
 from koboshi.kernel.rows import read_open_turn, read_session, read_turn, step_of
 from koboshi.kernel.timed_rows import GOAL_COLUMNS, goal_of, read_goal
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
@@ -94,8 +94,8 @@ class GoalVerbs:
 
     async def wake(self, limit: int) -> int:
         def operation(tx: Transaction) -> int:
-            rows = tx.rows("goals_to_wake", now=tx.now_ms, limit=limit)
-            woken = [goal_of(row) for row in rows if tx.try_lock(number(row[GOAL_COLUMNS]))]
+            rows = rows_locked(tx, "goals_to_wake", GOAL_COLUMNS, now=tx.now_ms, limit=limit)
+            woken = [goal_of(row) for row in rows]
             for goal in woken:
                 move_goal(tx, goal, GoalEvent.WOKEN, GoalRule.WOKEN, goal.reason)
             return len(woken)
@@ -134,10 +134,8 @@ def _claim(
     if breaker_now(tx, context)[0] is Breaker.OPEN:
         return ()
     claims = []
-    for row in tx.rows("goals_to_judge", now=tx.now_ms, limit=limit):
-        goal, key, channel = goal_of(row), number(row[GOAL_COLUMNS]), row[GOAL_COLUMNS + 1]
-        if not tx.try_lock(key):
-            continue
+    for row in rows_locked(tx, "goals_to_judge", GOAL_COLUMNS, now=tx.now_ms, limit=limit):
+        goal, channel = goal_of(row), row[GOAL_COLUMNS + 1]
         if not context.serves(tx, text(channel), goal.person):
             why = "its person may not use me any more, or its channel is gone"
             pause_goal(tx, goal, GoalRule.NOT_ALLOWED, why, told=False)

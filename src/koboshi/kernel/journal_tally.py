@@ -12,10 +12,13 @@ _BOUNDS_MS = json.dumps([round(bound * 1000) for bound in BOUNDS_S])
 
 
 def tally_since(tx: Reading, worker_id: WorkerId, after: int | None) -> Tally:
-    newest = tx.number("view_newest_line")
     begin = boot_line(tx, worker_id) if after is None else after
-    span = {"after": begin, "newest": newest}
-    ((waiting_since_ms, owed_since_ms, held, ambiguous, processes),) = tx.rows("tally_now")
+    # Lines of other nodes become visible in any order, those of one boot in theirs.
+    newest = tx.number("tally_newest", after=begin, worker_id=worker_id)
+    span = {"after": begin, "newest": newest, "worker_id": worker_id}
+    ((waiting_since_ms, owed_since_ms, held, ambiguous, processes, children),) = tx.rows(
+        "tally_now"
+    )
     return Tally(
         place=newest,
         happened=tuple(_happened(row) for row in tx.rows("tally_lines", **span)),
@@ -26,6 +29,7 @@ def tally_since(tx: Reading, worker_id: WorkerId, after: int | None) -> Tally:
         held=number(held),
         ambiguous=number(ambiguous),
         processes=number(processes),
+        children=number(children),
         unclean_boots={text(how): number(count) for how, count in tx.rows("tally_boots")},
     )
 

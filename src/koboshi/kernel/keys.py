@@ -6,7 +6,7 @@ database, a transaction that writes a row of a session holds the key of its chat
 verb names the keys that it knows before it begins (`Writer.write(verb, operation, keys)`), and the
 store takes them in order. A key that the operation finds later is locked here, before the write. If
 it is not free, `NeedsKey` is raised and the store repeats the operation with that key among the
-first. A sweep asks `try_lock` and leaves for later what is not free.
+first. A sweep asks `rows_locked` and leaves for later what is not free.
 
 A key belongs to a session for good (`sessions.lock_key`). A new session takes the key that its chat
 has already, and a move to another chat does not change it.
@@ -17,8 +17,8 @@ The tests refuse a write to a session whose key was not named (`tests/harness/na
 from hashlib import blake2b
 
 from koboshi.domain.ids import SessionId
-from koboshi.kernel.decode import first_number, numbers
-from koboshi.kernel.transaction import Keys, Reading, Transaction, Value
+from koboshi.kernel.decode import first_number, number, numbers
+from koboshi.kernel.transaction import Keys, Reading, Row, Transaction, Value
 
 
 class NeedsKey(Exception):
@@ -49,6 +49,15 @@ def channel_key(channel: str) -> int:
     return key_named(f"channel:{channel}")
 
 
+BUDGET_KEY = key_named("budget")
+"""Held by a transaction that counts what is spent."""
+
+
+def model_key(model: str) -> int:
+    """Held by a transaction that benches a model."""
+    return key_named(f"model:{model}")
+
+
 def of_sessions(*session_ids: SessionId) -> Keys:
     return Keys(sessions=session_ids)
 
@@ -72,5 +81,21 @@ def lock_session(tx: Transaction, session_id: SessionId) -> None:
 
 def lock_found(tx: Transaction, query: str, **values: Value) -> None:
     """Hold the keys that the named query gives until the commit. Raises NeedsKey."""
+    if not tx.uses_keys:
+        return
     for key in numbers(tx.rows(query, **values)):
         lock(tx, key)
+
+
+def rows_locked(tx: Transaction, query: str, key_at: int, **values: Value) -> list[Row]:
+    """The rows that the named query gives and whose keys are free, with these held until the
+    commit. `key_at` is the column of the key.
+
+    They are read again once the keys are held: another node may have changed them, or done what
+    they ask for, between the look and the lock.
+    """
+    rows = tx.rows(query, **values)
+    held = {key for key in numbers([(row[key_at],) for row in rows]) if tx.try_lock(key)}
+    if tx.uses_keys and held:
+        rows = tx.rows(query, **values)
+    return [row for row in rows if number(row[key_at]) in held]

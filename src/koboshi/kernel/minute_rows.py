@@ -31,11 +31,22 @@ def _minute_of(row: Row) -> MinuteView:
         errors=number(errors),
         latency_p50_ms=maybe_number(p50),
         latency_p95_ms=maybe_number(p95),
-        tokens=_pairs(tokens),
+        tokens=_tokens(tokens),
+        costs=_costs(tokens),
         heard=_pairs(heard),
         memory_bytes=maybe_number(memory_bytes),
         store_bytes=maybe_number(store_bytes),
     )
+
+
+def _tokens(column: Value) -> tuple[tuple[str, int], ...]:
+    return tuple((str(model), int(count)) for model, count, *_ in json.loads(text(column)))
+
+
+def _costs(column: Value) -> tuple[tuple[str, int], ...]:
+    """An entry has a cost beside its count where the price was known when it was stored."""
+    found = json.loads(text(column))
+    return tuple((str(each[0]), int(each[2])) for each in found if each[2:] not in ([], [None]))
 
 
 def _pairs(column: Value) -> tuple[tuple[str, int], ...]:

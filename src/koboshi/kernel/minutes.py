@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from koboshi.kernel.decode import number
+from koboshi.kernel.keys import key_named
 from koboshi.kernel.minute_rows import MINUTE_MS, percentile
-from koboshi.kernel.transaction import Readers, Row, Transaction, Writer
+from koboshi.kernel.transaction import Keys, Readers, Row, Transaction, Writer
 
 KEPT_MINUTES = 2 * 24 * 60
 LINES_MAX = 20_000
@@ -20,21 +21,30 @@ class MinuteVerbs:
         self._readers = readers
 
     async def note(
-        self, *, tokens: Mapping[str, int], memory_bytes: int | None, store_bytes: int | None
+        self,
+        *,
+        tokens: Mapping[str, int],
+        memory_bytes: int | None,
+        store_bytes: int | None,
+        costs: Mapping[str, int] | None = None,
     ) -> None:
+        known = costs or {}
+        used = [(model, count, known.get(model)) for model, count in sorted(tokens.items())]
+
         def operation(tx: Transaction) -> None:
             minute, heard = tx.now_ms // MINUTE_MS, _count(tx)
             tx.change(
                 "minute_measure",
                 minute=minute,
-                tokens=json.dumps(sorted(tokens.items())),
+                tokens=json.dumps(used),
                 heard=json.dumps(heard),
                 memory_bytes=memory_bytes,
                 store_bytes=store_bytes,
             )
             tx.change("minutes_forget", minute=minute - KEPT_MINUTES)
 
-        await self._writer.write("minutes.note", operation)
+        # One node at a time: the place and the counts belong together.
+        await self._writer.write("minutes.note", operation, Keys(chats=(key_named("minutes"),)))
 
 
 def _count(tx: Transaction) -> list[Row]:

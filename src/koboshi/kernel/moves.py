@@ -1,4 +1,4 @@
-"""The one door of the seven state machines: every statement that sets a state passes here.
+"""The one door of the eight state machines: every statement that sets a state passes here.
 
 `MOVES` names each of these statements, with its machine and the events that it stands for. The
 state that it sets is the one that `advance()` gives, as `:after`. The states that it moves from are
@@ -9,10 +9,12 @@ that its caller has seen. `tests/kernel/test_doors.py` reads `queries.sql` and c
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from koboshi.domain import goal, inbox, outbox, process, schedule, turn, watch
+from koboshi.domain import child, goal, inbox, outbox, process, schedule, turn, watch
+from koboshi.domain.child import ChildEvent
 from koboshi.domain.goal import GoalEvent
 from koboshi.domain.inbox import EntryEvent
 from koboshi.domain.machine import Machine
@@ -75,6 +77,8 @@ MOVES: Mapping[str, Move] = MappingProxyType(
         "watchers_disarm_output": _from_any(watch.MACHINE, WatcherEvent.DISARMED),
         "schedule_move": _from_one(schedule.MACHINE, *ScheduleEvent),
         "goal_move": _from_one(goal.MACHINE, *GoalEvent),
+        "child_begin": _from_any(child.MACHINE, ChildEvent.BEGUN),
+        "child_end": _from_any(child.MACHINE, ChildEvent.ENDED),
     }
 )
 
@@ -97,8 +101,10 @@ def move_from(
     return tx.change(query, **_way(query, event, before), **values)
 
 
+@cache
 def _way(query: str, event: StrEnum, before: StrEnum | None = None) -> dict[str, Value]:
-    """What the statement is told of where it leads."""
+    """What the statement is told of where it leads. It follows from the tables alone, so it is
+    worked out once; what raises is asked again."""
     known = MOVES[query]
     if event not in known.events or (before is not None) != known.is_of_one_state:
         raise ValueError(f"{query} does not stand for {event} like this")

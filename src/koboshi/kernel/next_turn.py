@@ -11,6 +11,7 @@ from koboshi.domain import notes, time_words
 from koboshi.domain.goal import GoalState
 from koboshi.domain.ids import Epoch, GoalId, ScheduleId, SessionId, TurnId
 from koboshi.domain.inbox import (
+    JOINING,
     Admission,
     Attach,
     Drop,
@@ -29,12 +30,13 @@ from koboshi.domain.session import Busy, Session
 from koboshi.domain.transcript import Author, Note, Question, Step
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.domain.watch import notice
+from koboshi.kernel.children import ChildOpening, settle_child
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_text, text
 from koboshi.kernel.enqueue import enqueue_delivery
 from koboshi.kernel.goal_gate import pass_gate
 from koboshi.kernel.moves import move
-from koboshi.kernel.occasions import settle_occasion
+from koboshi.kernel.occasions import note_of_reminders, settle_occasion
 from koboshi.kernel.process_rows import read_process
 from koboshi.kernel.record import (
     RETRY,
@@ -45,6 +47,7 @@ from koboshi.kernel.record import (
     drop_entry,
     move_turn,
     resolve_calls,
+    store_entry,
 )
 from koboshi.kernel.rows import TurnRow, read_open_turn, read_session, read_turn, read_waiting
 from koboshi.kernel.telling import tell_ends
@@ -55,10 +58,20 @@ from koboshi.ports.wakeups import TURNS
 RETRIES_FOLLOWED = 10
 
 
-def open_turn(tx: Transaction, context: VerbContext, session: Session, entry: Entry) -> TurnId:
+def open_turn(
+    tx: Transaction,
+    context: VerbContext,
+    session: Session,
+    entry: Entry,
+    first: Note | None = None,
+) -> TurnId:
     """Open a turn with one entry. If the entry asks words again, a note says first what ran. One
-    that time made may begin with a question, and the turn waits for its answer."""
-    body, trigger = entry.body, _trigger(entry)
+    that time made may begin with a question, and the turn waits for its answer. `first` is what the
+    model is told before it."""
+    body, trigger, first_seq = entry.body, _trigger(entry), tx.next_step()
+    reminded = None
+    if entry.kind is EntryKind.MESSAGE:
+        reminded = note_of_reminders(tx, context, session.session_id)
     turn_id = TurnId(
         tx.insert(
             "turn_insert",
@@ -66,13 +79,16 @@ def open_turn(tx: Transaction, context: VerbContext, session: Session, entry: En
             generation=session.generation,
             person=entry.sender,
             anchor=body.anchor,
-            first_seq=tx.next_step(),
+            first_seq=first_seq,
             now=tx.now_ms,
-            apart=int(trigger is not None and trigger.is_fresh),
         )
     )
-    if (note := retry_note(tx, entry)) is not None:
-        add_step(tx, session.session_id, turn_id, Epoch(0), note.cause, note)
+    if session.aside and trigger is not None and trigger.is_fresh:
+        place = {"session_id": session.session_id, "context_from": first_seq}
+        tx.change("session_begins_anew", **place, now=tx.now_ms)
+    for note in (first, reminded, retry_note(tx, entry)):
+        if note is not None:
+            add_step(tx, session.session_id, turn_id, Epoch(0), note.cause, note)
     if trigger is not None and trigger.note:
         said = Note(cause=notes.TIMED, text=trigger.note)
         add_step(tx, session.session_id, turn_id, Epoch(0), said.cause, said)
@@ -123,8 +139,8 @@ def _ask_first(
 
 
 def open_next(tx: Transaction, context: VerbContext, session_id: SessionId) -> None:
-    """Open the next turn with the oldest entry that waits. Every waiting report joins it. A step of
-    a goal comes behind what people said, and a question of ours behind both. A message of a person
+    """Open the next turn with the oldest entry that waits. Every waiting report joins it. What time
+    made comes behind what people said, and a question of ours behind all. A message of a person
     who lost the right comes last: its turn would not run, and hold up the others."""
     entries = [waiting.entry for waiting in read_waiting(tx, session_id)]
     if not entries:
@@ -148,7 +164,9 @@ def open_next(tx: Transaction, context: VerbContext, session_id: SessionId) -> N
 
 def _rank(entry: Entry) -> int:
     """Which of the waiting entries has its turn first; of equal ones the oldest."""
-    return 2 if _asks(entry) else 1 if entry.kind is EntryKind.GOAL else 0
+    if _asks(entry):
+        return 3
+    return {EntryKind.OCCASION: 1, EntryKind.GOAL: 2}.get(entry.kind, 0)
 
 
 def _is_barred(tx: Reading, context: VerbContext, session: Session, entry: Entry) -> bool:
@@ -166,6 +184,37 @@ def drop_or_notify(
         _tell(tx, context, entry)
 
 
+def file_entry(tx: Transaction, context: VerbContext, stored: Entry) -> None:
+    """Do with a stored report, or the end of a child, what `admit()` says."""
+    session = read_session(tx, stored.session_id)
+    turn = read_open_turn(tx, stored.session_id)
+    as_open = None if turn is None else OpenTurn(turn_id=turn.turn_id, state=turn.state)
+    match admission_of(tx, context, session, as_open, stored):
+        case Open():
+            open_turn(tx, context, session, stored)
+        case Attach() if turn is not None and not _has_open_calls(tx, turn.turn_id):
+            attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, stored)
+            tx.hints.add(TURNS)
+        case admission:
+            drop_or_notify(tx, context, stored, admission)
+
+
+def _has_open_calls(tx: Reading, turn_id: TurnId) -> bool:
+    """Whether the turn continues with the result of a call, which may show the end itself. Then the
+    report waits and joins behind it."""
+    return bool(tx.number("calls_unresolved_count", turn_id=turn_id))
+
+
+OPENING = ChildOpening(
+    open_turn=open_turn,
+    admit=file_entry,
+    store=store_entry,
+    drop=drop_entry,
+    end_processes=lambda tx, own: ask_processes_to_end(tx, own, None, everything=True),
+)
+"""What children need of this layer, and of the one below."""
+
+
 def readmit_reports(tx: Transaction, context: VerbContext, session_id: SessionId) -> None:
     """Decide again on waiting reports, because the open turn began to wait, was set aside, or goes
     on. While the turn does not work, the person is told. When it goes on, it gets the reports,
@@ -175,9 +224,9 @@ def readmit_reports(tx: Transaction, context: VerbContext, session_id: SessionId
         return
     session = read_session(tx, session_id)
     as_open = OpenTurn(turn_id=turn.turn_id, state=turn.state, question=turn.question_seq)
-    has_calls = bool(tx.number("calls_unresolved_count", turn_id=turn.turn_id))
+    has_calls = _has_open_calls(tx, turn.turn_id)
     for waiting in read_waiting(tx, session_id):
-        if waiting.kind != EntryKind.REPORT:
+        if waiting.kind not in JOINING:
             continue
         entry = waiting.entry
         admission = admission_of(tx, context, session, as_open, entry)
@@ -306,7 +355,7 @@ def go_on_after(
     tx: Transaction, context: VerbContext, session_id: SessionId, turn_id: TurnId | None
 ) -> None:
     """Finish the transaction that ends a turn: tell how processes ended, say what the end means to
-    a schedule and to a goal, and open the next turn.
+    a schedule and to a goal, and open the next turn. A child of which nothing is open has ended.
     Every way out of a turn ends here. Without a turn, only the next one is opened."""
     if turn_id is not None:
         tell_ends(tx, context, session_id, turn_id)
@@ -315,6 +364,7 @@ def go_on_after(
         settle_occasion(tx, context, turn)
         pass_gate(tx, turn)
     open_next(tx, context, session_id)
+    settle_child(tx, context, session_id, OPENING)
 
 
 def retry_note(tx: Reading, entry: Entry) -> Note | None:
@@ -330,7 +380,11 @@ def retry_note(tx: Reading, entry: Entry) -> Note | None:
         rows = tx.rows("calls_begun", turn_id=turn_id, limit=notes.CALLS_NAMED + 1)
         calls += [(text(tool), text(arguments), text(how)) for tool, arguments, how in rows]
         turn_id = _asked_again_in(tx, turn_id)
-    return Note(cause=notes.RETRY, text=notes.asked_again(calls)) if calls else None
+    if not calls:
+        return None
+    turn = read_turn(tx, TurnId(int(entry.external_id)))
+    is_answered = turn is not None and turn.state in (TurnState.ANSWERED, TurnState.DONE)
+    return Note(cause=notes.RETRY, text=notes.asked_again(calls, is_answered=is_answered))
 
 
 def _asked_again_in(tx: Reading, turn_id: TurnId) -> TurnId | None:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from koboshi.domain import phrases, time_words
+from koboshi.domain import notes, phrases, time_words
 from koboshi.domain.due import first_after
-from koboshi.domain.ids import ScheduleId, SessionId, TurnId
+from koboshi.domain.ids import ScheduleId, SessionId, TurnId, shown
 from koboshi.domain.occasion import FAILURES_MAX, retry_wait_ms
 from koboshi.domain.schedule import Schedule, ScheduleEvent, ScheduleState
+from koboshi.domain.transcript import Note
 from koboshi.domain.turn import TurnState
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text
@@ -16,6 +17,9 @@ from koboshi.kernel.rows import TurnRow
 from koboshi.kernel.timed_rows import read_schedule, schedule_of
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import JOURNAL, SCHEDULES
+
+NOTED_MAX = 5
+NOTED_MS_MAX = 24 * 3_600_000
 
 
 def move_schedule(
@@ -50,7 +54,7 @@ def move_schedule(
 def next_due(context: VerbContext, schedule: Schedule, after_ms: int) -> int | None:
     """The first due time of its order after a moment."""
     order = schedule.order
-    zone = context.zone_named(order.zone)
+    zone = context.zone_or_own(order.zone)
     return first_after(order.kind, order.expression, zone, after_ms, schedule.created_ms)
 
 
@@ -132,3 +136,19 @@ def _failed(
         event = ScheduleEvent.TRIED_AGAIN
         tries = int(tried) + 1
         move_schedule(tx, context, schedule, event, due_ms=again_ms, again_of=due_ms, tries=tries)
+
+
+def note_of_reminders(tx: Reading, context: VerbContext, session_id: SessionId) -> Note | None:
+    """What the model is told, before the words of a person, of what the chat heard without it since
+    its last turn there. None if there was nothing."""
+    row = tx.row("turn_newest_before", session_id=session_id)
+    since_ms = max(tx.now_ms - NOTED_MS_MAX, 0 if row is None else number(row[0]))
+    place = {"session_id": session_id, "since_ms": since_ms, "limit": NOTED_MAX}
+    told = []
+    for schedule_id, name, due_ms, zone in tx.rows("reminders_told", **place):
+        own = context.zone_or_own(text(zone))
+        at = time_words.clock(number(due_ms), tx.now_ms, own)
+        told.append((shown("schedule", ScheduleId(number(schedule_id))), text(name), at))
+    if not told:
+        return None
+    return Note(cause=notes.TIMED, text=time_words.reminders_told(told))

@@ -1,22 +1,26 @@
 """What a person or the operator does to a turn: resume it, drop it, or cut the session."""
 
+from functools import partial
+
 from koboshi.domain.command import ActionStanding, OperatorAction, standing_of
 from koboshi.domain.ids import Seq, SessionId, TurnId
 from koboshi.domain.inbox import EntryEvent
 from koboshi.domain.session import Cut, CutKind, Session, cut_of
 from koboshi.domain.turn import TurnEvent
+from koboshi.kernel.children import stop_children
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import numbers
 from koboshi.kernel.facts import facts_of, is_worked_on, may_run, question_kind
 from koboshi.kernel.goal_gate import cut_goal
 from koboshi.kernel.keys import lock_found
 from koboshi.kernel.moves import move
-from koboshi.kernel.next_turn import end_turn, go_on_after
+from koboshi.kernel.next_turn import OPENING, end_turn, go_on_after
 from koboshi.kernel.occasions import TakenAway, waiting_occasions
 from koboshi.kernel.questions import resume
 from koboshi.kernel.record import (
     abandon_deliveries,
     ask_processes_to_end,
+    close_agent_session,
     move_turn,
     resolve_calls,
     settle_turn,
@@ -109,7 +113,7 @@ def cut_session(
 ) -> tuple[TakenAway, ...]:
     """End the generation. The open turn is stopped, what waited is dropped, and the agent hears
     nothing from before the cut. The person is told how its processes ended. A goal is paused or
-    cleared. Returns the occasions that were taken away."""
+    cleared, and children are ended. Returns the occasions that were taken away."""
     cut: Cut = cut_of(session, kind)
     session_id = session.session_id
     turn = read_open_turn(tx, session_id)
@@ -125,6 +129,8 @@ def cut_session(
     move(tx, "entries_cut", EntryEvent.CUT, session_id=session_id, now=tx.now_ms)
     turn_id = None if turn is None else turn.turn_id
     ask_processes_to_end(tx, session_id, turn_id, everything=cut.ends_background)
+    if cut.forgets_transcript:
+        close_agent_session(tx, session_id, "a new conversation")
     context_from = Seq(tx.next_step()) if cut.forgets_transcript else Seq(0)
     tx.change(
         "session_cut",
@@ -133,6 +139,8 @@ def cut_session(
         context_from=context_from,
         now=tx.now_ms,
     )
+    cut_child = partial(cut_session, tx, context, kind=CutKind.STOP_ALL)
+    stop_children(tx, context, session_id, OPENING, cut_child)
     go_on_after(tx, context, session_id, turn_id)
     return taken
 

@@ -5,17 +5,18 @@ from collections.abc import Sequence
 
 from koboshi.domain.chat import NO_MARKS, ChatMarks, is_listed, title_of
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, TurnId
-from koboshi.domain.inbox import EntryKind
+from koboshi.domain.inbox import Words
 from koboshi.domain.standing import stand_words, where_message_stands
 from koboshi.domain.transcript import Need, Past
 from koboshi.domain.turn import TurnState
 from koboshi.domain.worker import Worker
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import first_text, maybe_number, number, report_of, text, words_of
+from koboshi.kernel.decode import first_text, maybe_number, number, text
 from koboshi.kernel.facts import stand_now
 from koboshi.kernel.rows import (
     EntryRow,
     TurnRow,
+    entry_body,
     entry_of,
     read_entry,
     read_open_turn,
@@ -255,16 +256,19 @@ def _session_view(tx: Reading, context: VerbContext, row: Row) -> SessionView:
         owed=tx.number("deliveries_unsettled_count", session_id=session.session_id),
         created_ms=number(created_ms),
         changed_ms=number(changed_ms),
+        aside=session.aside,
     )
 
 
 def turn_view(tx: Reading, context: VerbContext, turn: TurnRow) -> TurnView:
     stand = stand_now(tx, context, turn)
     waits = turn.state == TurnState.QUEUED and turn.not_before_ms > 0
+    session = read_session(tx, turn.session_id)
     return TurnView(
         turn_id=turn.turn_id,
         session_id=turn.session_id,
-        route=read_session(tx, turn.session_id).route,
+        route=session.route,
+        aside=session.aside,
         state=turn.state,
         event=turn.event,
         reason=turn.reason,
@@ -285,7 +289,7 @@ def turn_view(tx: Reading, context: VerbContext, turn: TurnRow) -> TurnView:
 def entry_view(tx: Reading, context: VerbContext, stored: EntryRow) -> EntryView:
     turn = None if stored.turn_id is None else read_turn(tx, stored.turn_id)
     stand = None if turn is None else stand_words(stand_now(tx, context, turn))
-    body, is_report = stored.body, stored.kind == EntryKind.REPORT
+    body = entry_body(stored.kind, stored.body)
     return EntryView(
         entry_id=stored.entry_id,
         session_id=stored.session_id,
@@ -296,7 +300,7 @@ def entry_view(tx: Reading, context: VerbContext, stored: EntryRow) -> EntryView
         source=stored.source,
         external_id=stored.external_id,
         sender=stored.sender,
-        text=report_of(body).headline if is_report else words_of(body).text,
+        text=body.text if isinstance(body, Words) else body.headline,
         received_ms=stored.received_ms,
         stands=where_message_stands(stored.state, stand),
     )

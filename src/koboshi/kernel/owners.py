@@ -12,6 +12,7 @@ from koboshi.domain.role import Role, is_less
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import ApprovalSeal, Choice, Question
 from koboshi.domain.turn import Claim
+from koboshi.kernel.asides import turns_waiting_beside
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, numbers, text, texts
 from koboshi.kernel.enqueue import enqueue_delivery
@@ -113,7 +114,9 @@ def ask_owners(
         card.owe(tx, chat, None, anchor="")
     told = (phrases.owner_is_asked(has_chats=bool(chats)),)
     cause = f"step:{card.question}"
-    enqueue_delivery(tx, claim.session_id, claim.turn_id, cause, told, anchor=anchor)
+    enqueue_delivery(
+        tx, claim.session_id, claim.turn_id, cause, told, anchor=anchor, to_person=True
+    )
 
 
 def turn_asked_here(tx: Reading, session: Session, words: Words) -> TurnRow | None:
@@ -158,9 +161,9 @@ def asked_about(
     tx: Reading, session: Session, open_row: TurnRow | None, command: Command
 ) -> TurnRow | None:
     """The turn whose question `/approve` and `/deny` answer here: the open one, or the only one of
-    another chat that was asked about in this one."""
+    a schedule beside it or of another chat that was asked about in this one."""
     is_ruling = command.name in (CommandName.APPROVE, CommandName.DENY)
     if not is_ruling or (open_row is not None and open_row.question_seq is not None):
         return open_row
-    asked = turns_asked_here(tx, session)
+    asked = (*turns_waiting_beside(tx, session), *turns_asked_here(tx, session))
     return asked[0] if len(asked) == 1 else open_row

@@ -2,8 +2,10 @@
 
 import hmac
 from dataclasses import dataclass
+from functools import partial
 
 from koboshi.domain import phrases
+from koboshi.domain.child import ChildEnd
 from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.people import (
     Pairing,
@@ -15,11 +17,16 @@ from koboshi.domain.people import (
 )
 from koboshi.domain.recovery import VerdictKind
 from koboshi.domain.role import Role
+from koboshi.domain.session import CutKind
 from koboshi.domain.turn import TurnState
+from koboshi.kernel.child_rows import child_of
+from koboshi.kernel.children import end_children_of
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text, texts
 from koboshi.kernel.enqueue import enqueue_delivery
 from koboshi.kernel.keys import lock, lock_session, people_key
+from koboshi.kernel.next_turn import OPENING
+from koboshi.kernel.operator_action import cut_session
 from koboshi.kernel.owners import owner_chats
 from koboshi.kernel.record import ask_processes_to_end
 from koboshi.kernel.recovery import apply_verdict
@@ -195,9 +202,14 @@ def _let_in(tx: Transaction, context: VerbContext, offer: _Offer, role: Role) ->
 
 def _set_aside(tx: Transaction, context: VerbContext, channel: ChannelName, person: str) -> int:
     """Stop every turn with a message of the person, queued or running: its claim is void, and its
-    command is asked to end. A question stays open unless messages of others wait behind it."""
-    count = 0
-    for row in tx.rows("turns_of_person", channel=channel, person=person):
+    command is asked to end. A question stays open unless messages of others wait behind it. What
+    children do for the person ends."""
+    who = {"channel": channel, "person": person}
+    for row in tx.rows("children_of_person", **who):
+        lock_session(tx, child_of(row).session_id)
+    cut = partial(cut_session, tx, context, kind=CutKind.STOP_ALL)
+    count = end_children_of(tx, context, who, ChildEnd.NOT_ALLOWED, OPENING, cut)
+    for row in tx.rows("turns_of_person", **who):
         turn = turn_of(row)
         lock_session(tx, turn.session_id)
         verdict = apply_verdict(tx, context, turn)

@@ -11,7 +11,7 @@ from koboshi.kernel.transaction import Reading, Row
 def process_of(row: Row) -> Process:
     process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, *life = row
     state, pid, birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, *seen = life
-    log_size, exit_read_by, boundary = seen
+    log_size, exit_read_by, boundary, node, home, agent = seen
     return Process(
         process_id=ProcessId(number(process_id)),
         session_id=SessionId(number(session_id)),
@@ -31,11 +31,19 @@ def process_of(row: Row) -> Process:
         turn_log_size=maybe_number(log_size),
         exit_read_by=maybe_text(exit_read_by),
         boundary=Boundary(text(boundary)),
+        agent=text(agent),
+        node=text(node),
+        home=text(home),
     )
 
 
 def read_process(tx: Reading, process_id: ProcessId) -> Process | None:
     row = tx.row("process_by_id", process_id=process_id)
+    return None if row is None else process_of(row)
+
+
+def find_process(tx: Reading, turn_id: TurnId, call_id: CallId) -> Process | None:
+    row = tx.row("process_by_call", turn_id=turn_id, call_id=call_id)
     return None if row is None else process_of(row)
 
 

@@ -7,6 +7,7 @@ from koboshi.domain.turn import Claim, TurnState
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_number, maybe_text, number, text
 from koboshi.kernel.enqueue import enqueue_delivery
+from koboshi.kernel.held_up import lacks_agent
 from koboshi.kernel.loading import fenced
 from koboshi.kernel.rows import TurnRow, read_session, read_turn, read_unresolved
 from koboshi.kernel.transaction import Reading, Transaction
@@ -16,13 +17,16 @@ def progress_facts(tx: Reading, context: VerbContext, claim: Claim) -> ProgressF
     """Raises Fenced if the claim is no longer valid."""
     turn = _claimed(tx, claim)
     calls = read_unresolved(tx, claim.turn_id)
+    session = read_session(tx, claim.session_id)
     return ProgressFacts(
-        route=read_session(tx, claim.session_id).route,
+        route=session.route,
+        is_shown=not session.is_child,
         since_ms=_since_ms(tx, turn),
         now_ms=tx.now_ms,
         under_way=tuple(each for each in calls if each.is_under_way and not each.waits_for_person),
         held_up=() if _has_room(tx, context) else tuple(filter(_is_command_to_start, calls)),
         told=_told(tx, claim),
+        lacks_agent=lacks_agent(tx, context, turn),
     )
 
 
@@ -42,7 +46,7 @@ def _told(tx: Reading, claim: Claim) -> Told | None:
 
 def _has_room(tx: Reading, context: VerbContext) -> bool:
     """Whether another command may be started."""
-    return context.world.slots.has_room_for(tx.number("commands_running_count"))
+    return context.world.slots.has_room_for(tx.number("commands_running_count", home=context.home))
 
 
 def _is_command_to_start(record: CallRecord) -> bool:

@@ -5,7 +5,7 @@
 
 -- columns: session
 -- `Session`.
-session_id, channel, chat, thread, generation, context_from, settings, person;
+session_id, channel, chat, thread, generation, context_from, settings, person, aside;
 
 -- columns: turn
 -- `TurnRow`.
@@ -43,7 +43,12 @@ text, created_ms, settled_ms, not_before_ms;
 -- `Process`.
 process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
 birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by,
-boundary;
+boundary, node, home, agent;
+
+-- columns: agent_message
+-- `AgentMessage`.
+process_id, number, kind, turn_id, updates, begun, asked_ms, settled_ms, error, stop, tokens_in,
+tokens_out, made_ms;
 
 -- columns: watcher
 -- `Watcher`.
@@ -52,19 +57,31 @@ watcher_id, process_id, kind, argument, state, log_offset, reports, reported_ms,
 -- columns: worker
 -- `Worker`.
 worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
-restart_by, found_dead, report;
+restart_by, found_dead, report, node, home;
 
 -- columns: schedule
 -- `Schedule`.
 schedule_id, session_id, person, name, kind, expression, zone, prompt, command, place, late,
 late_ms, overlap, quiet, state, reason, revision, due_ms, again_of, tries, failures, alerted_ms,
-created_by, created_ms;
+created_by, created_ms, plain, own_session, thread_why;
 
 -- columns: goal
 -- `Goal`.
 goal_id, session_id, generation, person, text, criteria, state, reason, rule, step, steps_max,
 tokens, tokens_max, wait_process, wait_until_ms, judged_turn, revision, worker_id, epoch, tries,
 unreadable, not_before_ms, created_ms, changed_ms;
+
+-- columns: child
+-- `Child`.
+child_id, session_id, generation, turn_id, call_id, person, name, task, depth, state, own_session, how,
+made_ms, begun_ms, ended_ms;
+-- columns: memory
+-- `MemoryEntry`.
+memory_id, shelf, text, turn_id, born;
+
+-- columns: memory_scope
+-- `ScopeRow`.
+scope_id, channel, kind, name, revision, erased_revision, changed_ms;
 
 -- columns: line
 -- `JournalLine`.
@@ -76,9 +93,9 @@ worker_id;
 -- name: worker_insert
 -- A new row for this boot.
 INSERT INTO workers (host, pid, birth, version, started_ms, heartbeat_ms,
-                     memory_group, group_kills, machine_kills, node, home)
+                     memory_group, group_kills, machine_kills, node, home, fingerprint)
 VALUES (:host, :pid, :birth, :version, :now, :now, :memory_group, :group_kills, :machine_kills, :node,
-        :home);
+        :home, :fingerprint);
 
 -- name: worker_by_id
 -- A boot.
@@ -124,6 +141,52 @@ WHERE ended_ms IS NULL AND worker_id <> :worker_id ORDER BY worker_id;
 UPDATE workers SET ended_ms = heartbeat_ms, ended_how = 'killed'
 WHERE worker_id = :worker_id AND ended_ms IS NULL AND heartbeat_ms = :heartbeat_ms AND :batch = 0;
 
+-- name: worker_died_over
+-- How many turns a worker ran when another node found it dead. The boot breaker counts it.
+UPDATE workers SET died_over = (
+    SELECT count(*) FROM turns INDEXED BY turns_alive
+    WHERE turns.closed_ms IS NULL AND turns.state = 'running' AND turns.worker_id = workers.worker_id)
+WHERE worker_id = :worker_id;
+
+-- name: home_beside
+-- Another home with a worker that has no end.
+SELECT 1 FROM workers INDEXED BY workers_not_ended WHERE ended_ms IS NULL AND home <> :home LIMIT 1;
+
+-- name: node_taken
+-- Whether a living worker of another home has this name of a node.
+SELECT worker_id FROM workers
+WHERE ended_ms IS NULL AND node = :node AND home <> :home ORDER BY worker_id LIMIT 1;
+
+-- name: workers_living
+-- All boots that have not ended.
+SELECT {worker}
+FROM workers INDEXED BY workers_not_ended WHERE ended_ms IS NULL ORDER BY worker_id;
+
+-- name: worker_serves_beside
+-- Whether another worker lives and does not drain.
+SELECT 1 FROM workers INDEXED BY workers_not_ended
+WHERE ended_ms IS NULL AND draining = 0 AND worker_id <> :worker_id LIMIT 1;
+
+-- name: nodes_living
+-- The boots that have not ended, with how many turns each works on, and how many processes it runs.
+SELECT w.worker_id, w.node, w.version, w.started_ms, w.heartbeat_ms, w.draining, w.fingerprint,
+       (SELECT count(*) FROM turns INDEXED BY turns_alive
+        WHERE turns.closed_ms IS NULL AND turns.state = 'running' AND turns.worker_id = w.worker_id),
+       (SELECT count(*) FROM processes INDEXED BY processes_alive
+        WHERE processes.ended_ms IS NULL AND processes.home = w.home)
+FROM workers AS w INDEXED BY workers_not_ended WHERE w.ended_ms IS NULL ORDER BY w.worker_id;
+
+-- name: node_home
+-- Which home the newest boot on a node had.
+SELECT home FROM workers WHERE node = :node ORDER BY worker_id DESC LIMIT 1;
+
+-- name: came_after_death
+-- Whether what one worker accepted at a moment came after another one was dead: a later boot of the same
+-- home accepted it, or it came after the last sign of life.
+SELECT 1 FROM workers AS dead JOIN workers AS other ON other.worker_id = :by
+WHERE dead.worker_id = :worker_id AND dead.ended_ms IS NOT NULL
+    AND ((other.home = dead.home AND other.worker_id > dead.worker_id) OR dead.ended_ms < :received_ms);
+
 -- name: worker_drain
 -- A drain was requested.
 UPDATE workers SET draining = 1 WHERE worker_id = :worker_id AND ended_ms IS NULL;
@@ -133,13 +196,19 @@ UPDATE workers SET draining = 1 WHERE worker_id = :worker_id AND ended_ms IS NUL
 UPDATE workers SET found_dead = (
     SELECT count(*) FROM turns INDEXED BY turns_alive
     JOIN workers AS owner ON owner.worker_id = turns.worker_id
-    WHERE turns.closed_ms IS NULL AND turns.state = 'running' AND owner.ended_ms IS NOT NULL)
+    WHERE turns.closed_ms IS NULL AND turns.state = 'running' AND owner.ended_ms IS NOT NULL
+        AND owner.died_over = 0)
 WHERE worker_id = :worker_id;
 
 -- name: workers_unclean
 -- The start times of the newest boots that found a dead turn.
 SELECT started_ms FROM workers INDEXED BY workers_unclean WHERE found_dead > 0
 ORDER BY worker_id DESC LIMIT :limit;
+
+-- name: workers_dead
+-- The last signs of life of the newest workers that another node found dead over a turn.
+SELECT ended_ms FROM workers INDEXED BY workers_dead WHERE died_over > 0
+ORDER BY ended_ms DESC LIMIT :limit;
 
 -- name: worker_restart
 -- A restart of this worker was requested.
@@ -154,7 +223,8 @@ FROM workers INDEXED BY workers_restarted WHERE restart_by = :by ORDER BY worker
 -- name: worker_last_restart
 -- Who requested the newest restart before this boot. Boots in between may have died early.
 SELECT restart_by FROM workers
-WHERE restart_by IS NOT NULL AND worker_id < :worker_id ORDER BY worker_id DESC LIMIT 1;
+WHERE restart_by IS NOT NULL AND worker_id < :worker_id AND home = :home
+ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_report
 -- What this boot found and decided.
@@ -282,7 +352,7 @@ FROM workers ORDER BY worker_id DESC LIMIT :limit;
 -- name: worker_before
 -- The newest boot before this one that served.
 SELECT {worker}
-FROM workers WHERE worker_id < :worker_id AND ended_how IS DISTINCT FROM 'refused'
+FROM workers WHERE worker_id < :worker_id AND home = :home AND ended_how IS DISTINCT FROM 'refused'
 ORDER BY worker_id DESC LIMIT 1;
 
 -- name: boot_connected
@@ -304,9 +374,65 @@ SELECT heartbeat_ms FROM workers WHERE worker_id = :worker_id;
 -- ── sessions ───────────────────────────────────────────────────────────────────────────────────
 
 -- name: session_by_route
--- The session on a route.
+-- The conversation on a route.
 SELECT {session} FROM sessions
-WHERE channel = :channel AND chat = :chat AND thread = :thread;
+WHERE channel = :channel AND chat = :chat AND thread = :thread AND aside = '';
+
+-- name: session_aside
+-- Where a schedule works on a route, beside the conversation.
+SELECT {session} FROM sessions
+WHERE channel = :channel AND chat = :chat AND thread = :thread AND aside = :aside;
+
+-- name: session_aside_insert
+-- A place for a schedule on the route of a conversation.
+INSERT INTO sessions (channel, chat, thread, aside, person, created_ms, changed_ms, lock_key)
+SELECT channel, chat, thread, :aside, person, :now, :now, lock_key FROM sessions
+WHERE session_id = :session_id;
+
+-- name: session_begins_anew
+-- What comes now sees nothing of what was said there before.
+UPDATE sessions SET context_from = max(context_from, :context_from), changed_ms = :now
+WHERE session_id = :session_id AND aside <> '';
+
+-- name: session_becomes_thread
+-- A thread of ours has begun: the schedule works in it from now on. If people have begun to talk in it,
+-- their conversation stays their own.
+UPDATE sessions SET thread = :thread, changed_ms = :now,
+    aside = CASE WHEN EXISTS (SELECT 1 FROM sessions AS there WHERE there.channel = sessions.channel
+                              AND there.chat = sessions.chat AND there.thread = :thread
+                              AND there.aside = '') THEN aside ELSE '' END
+WHERE session_id = :session_id AND aside <> '' AND thread <> :thread;
+
+-- name: asides_at_work
+-- Where schedules and children of a conversation work now, or have something that waits.
+SELECT a.session_id FROM sessions AS s
+JOIN sessions AS a ON a.channel = s.channel AND a.chat = s.chat AND a.thread = s.thread
+WHERE s.session_id = :session_id AND a.aside <> '' AND a.session_id <> s.session_id
+    AND (EXISTS (SELECT 1 FROM turns AS t WHERE t.session_id = a.session_id
+                 AND t.state IN ('queued', 'running', 'waiting', 'suspended'))
+         OR EXISTS (SELECT 1 FROM inbox AS i WHERE i.session_id = a.session_id AND i.state = 'waiting')
+         OR EXISTS (SELECT 1 FROM children AS c WHERE c.session_id = a.session_id AND c.ended_ms IS NULL))
+ORDER BY a.session_id;
+
+-- name: child_session_insert
+-- A place for a child on the route of its parent, with its key, beginning at its node.
+INSERT INTO sessions (channel, chat, thread, aside, person, created_ms, changed_ms, lock_key, node, settings)
+SELECT channel, chat, thread, :aside, person, :now, :now, lock_key, node, :settings FROM sessions
+WHERE session_id = :session_id;
+
+-- name: asides_of_chat
+-- Where schedules work beside the conversations of a chat.
+SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat AND aside <> '';
+
+-- name: step_session
+-- The session of a step.
+SELECT session_id FROM steps WHERE seq = :seq;
+
+-- name: aside_that_said
+-- Where a schedule works that has sent a message of this id to the chat.
+SELECT s.session_id FROM sessions AS s JOIN outbox AS o ON o.session_id = s.session_id
+WHERE s.channel = :channel AND s.chat = :chat AND s.aside <> '' AND o.platform_id = :platform_id
+LIMIT 1;
 
 -- name: session_by_id
 -- A session.
@@ -349,7 +475,7 @@ WHERE session_id = (SELECT session_id FROM processes WHERE process_id = :process
 
 -- name: moved_key
 -- The key of the session in the chat that another session moves to, if there is one.
-SELECT there.lock_key FROM sessions AS here JOIN sessions AS there USING (channel, thread)
+SELECT there.lock_key FROM sessions AS here JOIN sessions AS there USING (channel, thread, aside)
 WHERE here.session_id = :session_id AND there.chat = :chat;
 
 -- name: keys_of_channel
@@ -439,7 +565,7 @@ SELECT title, pinned_ms, archived_ms, deleted_ms FROM chat_marks WHERE session_i
 SELECT s.session_id, s.chat, s.thread,
     coalesce((SELECT max(changed_ms) FROM turns AS t WHERE t.session_id = s.session_id), s.created_ms)
 FROM chat_marks AS m JOIN sessions AS s ON s.session_id = m.session_id
-WHERE s.channel = :channel AND (m.pinned_ms IS NOT NULL OR m.archived_ms IS NOT NULL)
+WHERE s.channel = :channel AND s.aside = '' AND (m.pinned_ms IS NOT NULL OR m.archived_ms IS NOT NULL)
 ORDER BY s.session_id DESC LIMIT :limit;
 
 -- name: sessions_of_channel
@@ -463,7 +589,8 @@ SELECT moved_ms FROM sessions WHERE session_id = :session_id;
 UPDATE sessions SET chat = :chat, moved_ms = :now, changed_ms = :now
 WHERE session_id = :session_id
     AND NOT EXISTS (SELECT 1 FROM sessions AS there WHERE there.channel = sessions.channel
-                    AND there.chat = :chat AND there.thread = sessions.thread);
+                    AND there.chat = :chat AND there.thread = sessions.thread
+                    AND there.aside = sessions.aside);
 
 -- name: anchors_forget_turns
 -- Forget the message ids of open turns: they are not valid in the new chat.
@@ -483,7 +610,7 @@ WHERE session_id = :session_id AND state = 'waiting';
 -- name: session_processes
 -- Background processes of a session: the running ones, then the newest that have ended.
 SELECT process_id, command, state, started_ms, ended_ms, exit_code FROM processes
-WHERE session_id = :session_id AND foreground = 0
+WHERE session_id = :session_id AND foreground = 0 AND agent = ''
 ORDER BY ended_ms IS NOT NULL, process_id DESC LIMIT :limit;
 
 -- name: processes_ask_end
@@ -518,7 +645,7 @@ SELECT DISTINCT channel FROM people WHERE role = 'owner' AND revoked_ms IS NULL;
 
 -- name: sessions_private
 -- The private chats, those of one person together, the main one first.
-SELECT session_id, channel, person FROM sessions WHERE person <> ''
+SELECT session_id, channel, person FROM sessions WHERE person <> '' AND aside = ''
 ORDER BY channel, person, thread LIMIT :limit;
 
 -- name: session_of_person
@@ -600,6 +727,37 @@ DELETE FROM pairings WHERE expires_ms <= :now OR expires_ms > :latest_ms;
 
 -- ── inbox ──────────────────────────────────────────────────────────────────────────────────────
 
+-- name: login_code_offer
+-- A code that lets one browser in.
+INSERT INTO login_codes (code_hash, expires_ms) VALUES (:code_hash, :expires_ms)
+ON CONFLICT (code_hash) DO NOTHING;
+
+-- name: login_codes_forget
+-- Delete the codes that have expired, and the oldest beyond those that are kept.
+DELETE FROM login_codes WHERE expires_ms <= :now OR code_hash NOT IN
+    (SELECT code_hash FROM login_codes ORDER BY expires_ms DESC LIMIT :kept);
+
+-- name: login_code_redeem
+-- A code is good once.
+DELETE FROM login_codes WHERE code_hash = :code_hash AND expires_ms > :now;
+
+-- name: kept_file_put
+-- A piece of a file that other nodes need.
+INSERT INTO kept_files (path, part, content, kept_ms) VALUES (:path, :part, :content, :now)
+ON CONFLICT (path, part) DO NOTHING;
+
+-- name: kept_file_part
+-- A piece of a file.
+SELECT content FROM kept_files WHERE path = :path AND part = :part;
+
+-- name: kept_file_forget
+-- Delete a file.
+DELETE FROM kept_files WHERE path = :path;
+
+-- name: kept_files_old
+-- Files that were kept before a moment.
+SELECT path FROM kept_files WHERE part = -1 AND kept_ms < :before_ms ORDER BY path;
+
 -- name: account_of
 -- The account of a channel.
 SELECT account FROM accounts WHERE channel = :channel;
@@ -608,6 +766,38 @@ SELECT account FROM accounts WHERE channel = :channel;
 -- Set the account of a channel.
 INSERT INTO accounts (channel, account, bound_ms) VALUES (:channel, :account, :now)
 ON CONFLICT (channel) DO UPDATE SET account = excluded.account, bound_ms = excluded.bound_ms;
+
+-- name: account_take
+-- A boot alone receives and sends as the account from now on, unless one that lives does.
+UPDATE accounts SET owner = :worker_id, epoch = epoch + 1
+WHERE channel = :channel AND (owner IS NULL OR owner = :worker_id
+    OR EXISTS (SELECT 1 FROM workers AS w WHERE w.worker_id = accounts.owner AND w.ended_ms IS NOT NULL))
+RETURNING epoch;
+
+-- name: account_give_back
+-- A boot does not receive and send as the account any more.
+UPDATE accounts SET owner = NULL, epoch = epoch + 1
+WHERE channel = :channel AND owner = :worker_id AND epoch = :epoch;
+
+-- name: account_held
+-- Whether a boot still has the account.
+SELECT 1 FROM accounts WHERE channel = :channel AND owner = :worker_id AND epoch = :epoch;
+
+-- name: account_owners
+-- Which boots have which accounts.
+SELECT a.channel, a.owner FROM accounts AS a JOIN workers AS w ON w.worker_id = a.owner
+WHERE w.ended_ms IS NULL ORDER BY a.channel;
+
+-- name: send_has_to_wait
+-- Whether another boot that lives has the account of a chat, or sends something there.
+SELECT 1 FROM accounts AS a JOIN workers AS w ON w.worker_id = a.owner
+WHERE a.channel = :channel AND a.owner <> :worker_id AND w.ended_ms IS NULL
+UNION ALL
+SELECT 1 FROM sessions AS s JOIN outbox AS o INDEXED BY outbox_unsettled ON o.session_id = s.session_id
+JOIN workers AS w ON w.worker_id = o.worker_id
+WHERE s.channel = :channel AND s.chat = :chat AND o.settled_ms IS NULL AND o.state = 'sending'
+    AND o.worker_id <> :worker_id AND w.ended_ms IS NULL
+LIMIT 1;
 
 -- name: account_connected
 -- This boot connects as the account for the first time.
@@ -673,6 +863,10 @@ INSERT INTO send_ids (one, random) VALUES (1, :random) ON CONFLICT (one) DO NOTH
 -- name: send_id_forget
 -- The database went back: deliveries get other keys from now on.
 DELETE FROM send_ids;
+
+-- name: devices_forget
+-- The database went back: what a platform knows as one of our devices is none any more.
+DELETE FROM watermarks WHERE chat = 'device';
 
 -- name: entry_insert
 -- Store an entry. A key that is already stored changes nothing.
@@ -797,9 +991,9 @@ WHERE kind = 'report' AND received_ms > :since_ms AND received_ms <= :now AND st
 -- name: turn_insert
 -- Open a turn. Its first step follows in the same transaction.
 INSERT INTO turns (session_id, generation, state, event, person, anchor, first_seq, opened_ms,
-                   progressed_ms, changed_ms, newest_entry, apart)
+                   progressed_ms, changed_ms, newest_entry)
 VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
-        :first_seq, :now, :now, :now, (SELECT coalesce(max(entry_id), 0) FROM inbox), :apart);
+        :first_seq, :now, :now, :now, (SELECT coalesce(max(entry_id), 0) FROM inbox));
 
 -- name: turn_by_id
 -- A turn.
@@ -871,19 +1065,19 @@ WHERE erased_ms IS NULL
          OR (sender = :person AND (source = :channel OR session_id IN
                                    (SELECT session_id FROM sessions WHERE channel = :channel)))
          OR (turn_id IN (SELECT value FROM json_each(:turns))
-             AND (kind = 'report' OR source = 'retry')));
+             AND (kind IN ('report', 'task', 'child') OR source = 'retry')));
 
 -- name: erase_entries
--- Empty them. A report still says which process it is of.
+-- Empty them. A report still says which process it is of, and the end of a child which child.
 UPDATE inbox SET erased_ms = :now,
-    body = CASE WHEN kind = 'report' THEN json_set(body, '$.headline', '', '$.output', '')
+    body = CASE WHEN kind IN ('report', 'child') THEN json_set(body, '$.headline', '', '$.output', '')
                 ELSE :nothing END
 WHERE erased_ms IS NULL
     AND (session_id IN (SELECT value FROM json_each(:sessions))
          OR (sender = :person AND (source = :channel OR session_id IN
                                    (SELECT session_id FROM sessions WHERE channel = :channel)))
          OR (turn_id IN (SELECT value FROM json_each(:turns))
-             AND (kind = 'report' OR source = 'retry')));
+             AND (kind IN ('report', 'task', 'child') OR source = 'retry')));
 
 -- name: erased_steps
 -- The steps of turns, and every summary of their sessions that was made after their beginning.
@@ -919,6 +1113,34 @@ UPDATE calls SET arguments = '{}' WHERE turn_id IN (SELECT value FROM json_each(
 -- name: erase_commands
 -- The commands that turns began.
 UPDATE processes SET command = :erased WHERE turn_id IN (SELECT value FROM json_each(:turns));
+
+-- name: erase_agent_messages
+-- What foreign agents were told in chats in which turns were, or in sessions: a prompt may repeat what was
+-- said before it. One that is fed after this asks nothing.
+UPDATE agent_messages SET body = :nothing WHERE kind IN ('prompt', 'reply') AND body <> :nothing
+    AND (session_id IN (SELECT value FROM json_each(:sessions))
+         OR turn_id IN (SELECT value FROM json_each(:turns))
+         OR ((settled_ms IS NOT NULL OR kind = 'reply') AND session_id IN
+             (SELECT session_id FROM turns WHERE turn_id IN (SELECT value FROM json_each(:turns)))));
+
+-- name: erase_agent_requests
+-- What agents asked of us.
+UPDATE agent_requests SET params = '{}'
+WHERE session_id IN (SELECT value FROM json_each(:sessions))
+    OR turn_id IN (SELECT value FROM json_each(:turns));
+
+-- name: erase_agent_events
+-- What else agents told.
+DELETE FROM agent_events
+WHERE session_id IN (SELECT value FROM json_each(:sessions))
+    OR turn_id IN (SELECT value FROM json_each(:turns));
+
+-- name: erase_agent_words
+-- What agents said last.
+UPDATE agent_processes SET said = ''
+WHERE session_id IN (SELECT value FROM json_each(:sessions))
+    OR process_id IN (SELECT process_id FROM agent_messages
+                      WHERE turn_id IN (SELECT value FROM json_each(:turns)));
 
 -- name: erase_lines
 -- The commands in the journal.
@@ -968,18 +1190,22 @@ UPDATE erasures SET done_ms = :now WHERE erasure_id = :erasure_id AND done_ms IS
 -- name: turn_speakers
 -- All whose words a turn holds. Words that are asked again are those of the turn they were said in, and
 -- what a process reports comes from the turn that began it, and not from a person who answered in between.
+-- A child works with the words of the turn that gave it the work, and so does the turn that hears of it.
 WITH RECURSIVE held (turn_id) AS (
     VALUES (:turn_id)
     UNION
     SELECT CASE WHEN i.kind = 'report' THEN p.turn_id
+                WHEN i.kind IN ('task', 'child') THEN c.turn_id
                 WHEN i.external_id GLOB 'm*' THEN said.turn_id
                 ELSE CAST(i.external_id AS INTEGER) END
     FROM held JOIN inbox AS i ON i.turn_id = held.turn_id
     LEFT JOIN processes AS p
         ON i.kind = 'report' AND p.process_id = json_extract(i.body, '$.process_id')
+    LEFT JOIN children AS c
+        ON i.kind IN ('task', 'child') AND c.child_id = CAST(i.external_id AS INTEGER)
     LEFT JOIN inbox AS said
         ON i.source = 'retry' AND said.entry_id = CAST(substr(i.external_id, 2) AS INTEGER)
-    WHERE i.kind = 'report' OR i.source = 'retry'
+    WHERE i.kind IN ('report', 'task', 'child') OR i.source = 'retry'
 )
 SELECT person FROM turns WHERE turn_id IN (SELECT turn_id FROM held)
 UNION
@@ -1014,7 +1240,10 @@ ORDER BY t.turn_id DESC;
 
 -- name: turns_due
 -- Queued turns that may be claimed: recovered ones or the others, those without a wait first. A boot that
--- has ended claims nothing. One column says whether another person has a message in the turn.
+-- has ended claims nothing. One column says whether another person has a message in the turn. A session
+-- belongs to its node while that lives and does not drain, and to any node when its turn was due for long.
+-- A process of the session keeps it at the home of that for as long as a boot lives there, and a while longer:
+-- of agents only one that works.
 SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.opened_ms, t.person, s.channel,
        EXISTS (SELECT 1 FROM inbox AS i WHERE i.turn_id = t.turn_id AND i.kind = 'message'
                AND i.sender <> t.person),
@@ -1024,14 +1253,31 @@ WHERE t.closed_ms IS NULL AND t.state = 'queued'
     AND (t.recoveries > 0 AND t.event <> 'replied') = :recovered AND t.not_before_ms <= :now
     AND NOT EXISTS (SELECT 1 FROM workers AS w WHERE w.worker_id = :worker_id
                     AND w.ended_ms IS NOT NULL)
+    AND (s.node IS NULL OR s.node = :node
+         OR ((max(t.not_before_ms, t.changed_ms) <= :late_ms
+              OR NOT EXISTS (SELECT 1 FROM workers AS w INDEXED BY workers_not_ended
+                             WHERE w.ended_ms IS NULL AND w.draining = 0 AND w.node = s.node))
+             AND NOT EXISTS (SELECT 1 FROM processes AS p INDEXED BY processes_alive
+                             JOIN workers AS w INDEXED BY workers_by_home ON w.home = p.home
+                             WHERE p.session_id = t.session_id AND p.ended_ms IS NULL
+                                 AND p.home <> :home
+                                 AND (p.agent = '' OR NOT EXISTS (
+                                         SELECT 1 FROM agent_processes AS a
+                                         WHERE a.process_id = p.process_id)
+                                     OR EXISTS (SELECT 1 FROM agent_messages AS m
+                                                WHERE m.process_id = p.process_id
+                                                    AND m.kind = 'prompt' AND m.settled_ms IS NULL))
+                                 AND (w.ended_ms IS NULL OR w.ended_ms > :late_ms))))
 ORDER BY t.not_before_ms, t.turn_id LIMIT :limit;
 
 -- name: turns_next_due
--- When the next queued turn is due, of the recovered ones or of the others.
-SELECT not_before_ms FROM turns INDEXED BY turns_alive
-WHERE closed_ms IS NULL AND state = 'queued'
-    AND (recoveries > 0 AND event <> 'replied') = :recovered
-ORDER BY not_before_ms LIMIT 1;
+-- When the next queued turn is due, of the recovered ones or of the others. One that is due and belongs to
+-- another node is looked at now and then.
+SELECT t.not_before_ms FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
+WHERE t.closed_ms IS NULL AND t.state = 'queued'
+    AND (t.recoveries > 0 AND t.event <> 'replied') = :recovered
+    AND (t.not_before_ms > :now OR s.node IS NULL OR s.node = :node)
+ORDER BY t.not_before_ms LIMIT 1;
 
 -- name: turn_claim
 -- One worker claims a turn. From here on every write of an earlier epoch touches no row.
@@ -1337,11 +1583,16 @@ WHERE r.revoked_ms IS NULL ORDER BY r.rule_id DESC LIMIT :limit;
 -- ── outbox ─────────────────────────────────────────────────────────────────────────────────────
 
 -- name: delivery_insert
--- A delivery is owed to a person.
+-- A delivery is owed to a person. Of what a child does no person is told, unless it asks or replies to one. A turn
+-- that was there when the database went back may have said the same before, so it is labelled.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
-                    literal, state, created_ms, changed_ms, aged_from_ms)
-VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question, :anchor, :file,
-        :literal, 'owed', :now, :now, :now);
+                    literal, state, created_ms, changed_ms, aged_from_ms, labelled)
+SELECT :session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question, :anchor, :file,
+       :literal, 'owed', :now, :now, :now,
+       (SELECT count(*) FROM turns AS t WHERE t.turn_id = :turn_id AND EXISTS (
+            SELECT 1 FROM holds WHERE gap IS NOT NULL AND begun_ms >= t.opened_ms))
+WHERE :to_person = 1 OR NOT EXISTS (SELECT 1 FROM sessions WHERE session_id = :session_id
+                                    AND aside GLOB 'a*');
 
 -- name: delivery_by_cause
 -- Whether a delivery for this cause exists.
@@ -1368,6 +1619,11 @@ FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.state <> 'held'
 ORDER BY o.delivery_id LIMIT 1;
 
+-- name: delivery_is_next
+-- Whether a session has a delivery of the kind that `delivery_head` finds.
+SELECT 1 FROM outbox
+WHERE session_id = :session_id AND settled_ms IS NULL AND state <> 'held' LIMIT 1;
+
 -- name: delivery_overtaking
 -- The oldest due reply to a command, in a session whose oldest delivery must wait.
 SELECT {owed}
@@ -1385,6 +1641,13 @@ UPDATE outbox SET state = :after, worker_id = :worker_id, attempts = attempts + 
     sent_seq = CASE attempts WHEN 0 THEN (SELECT coalesce(max(seq), 0) FROM journal)
                              ELSE sent_seq END
 WHERE delivery_id = :delivery_id AND state IN ('owed', 'sending');
+
+-- name: deliveries_sent_by
+-- What a worker is sending, with the keys of the chats.
+SELECT o.delivery_id, s.lock_key
+FROM outbox AS o INDEXED BY outbox_unsettled JOIN sessions AS s USING (session_id)
+WHERE o.settled_ms IS NULL AND o.state = 'sending' AND o.worker_id = :worker_id
+ORDER BY o.delivery_id;
 
 -- name: delivery_settle
 -- A delivery is settled.
@@ -1570,7 +1833,7 @@ WHERE session_id = (SELECT session_id FROM turns WHERE turn_id = :turn_id) AND s
 -- name: deliveries_move
 -- The chat moved to one that has a session: owed deliveries move to that session.
 UPDATE outbox SET session_id = there.session_id
-FROM sessions AS here JOIN sessions AS there USING (channel, thread)
+FROM sessions AS here JOIN sessions AS there USING (channel, thread, aside)
 WHERE here.session_id = :session_id AND there.chat = :chat
     AND outbox.session_id = here.session_id AND outbox.settled_ms IS NULL
     AND NOT EXISTS (SELECT 1 FROM outbox AS known WHERE known.session_id = there.session_id
@@ -1580,7 +1843,7 @@ WHERE here.session_id = :session_id AND there.chat = :chat
 -- Withdraw what could not move, because the other session has a delivery for the same cause.
 UPDATE outbox SET state = :after, reason = :reason, settled_ms = :now, changed_ms = :now
 WHERE session_id = :session_id AND settled_ms IS NULL AND state IN ('draft', 'owed', 'held')
-    AND EXISTS (SELECT 1 FROM sessions AS here JOIN sessions AS there USING (channel, thread)
+    AND EXISTS (SELECT 1 FROM sessions AS here JOIN sessions AS there USING (channel, thread, aside)
                 JOIN outbox AS said ON said.session_id = there.session_id
                 WHERE here.session_id = :session_id AND there.chat = :chat
                     AND there.session_id <> here.session_id
@@ -1632,9 +1895,9 @@ SELECT count(*) FROM outbox WHERE session_id = :session_id AND settled_ms IS NUL
 -- name: process_insert
 -- A process is about to be started for a call. A call has one process.
 INSERT INTO processes (session_id, generation, turn_id, call_id, foreground, command, workdir,
-                       state, started_ms, node, home, boundary)
+                       state, started_ms, node, home, boundary, agent)
 VALUES (:session_id, :generation, :turn_id, :call_id, :foreground, :command, :workdir, 'starting',
-        :now, :node, :home, :boundary)
+        :now, :node, :home, :boundary, :agent)
 ON CONFLICT (turn_id, call_id) DO NOTHING;
 
 -- name: process_born
@@ -1664,7 +1927,7 @@ UPDATE processes SET remains_asked_ms = NULL WHERE process_id = :process_id;
 -- name: processes_with_remains
 -- Lost processes whose remains are to be ended.
 SELECT process_id FROM processes INDEXED BY processes_with_remains
-WHERE remains_asked_ms IS NOT NULL ORDER BY process_id;
+WHERE remains_asked_ms IS NOT NULL AND home = :home ORDER BY process_id;
 
 -- name: process_exit_read
 -- The model was shown how a process ended.
@@ -1706,7 +1969,10 @@ FROM watchers WHERE process_id = :process_id ORDER BY watcher_id;
 -- The armed watchers of the output of processes.
 SELECT {watcher}
 FROM watchers INDEXED BY watchers_armed
-WHERE state = 'armed' AND kind IN ('match', 'every') ORDER BY reported_ms, watcher_id;
+WHERE state = 'armed' AND kind IN ('match', 'every')
+    AND EXISTS (SELECT 1 FROM processes AS p WHERE p.process_id = watchers.process_id
+                AND p.home = :home)
+ORDER BY reported_ms, watcher_id;
 
 -- name: process_turn_log_size
 -- The size of the log at the answer: output before it belongs to the turn that started the process.
@@ -1716,15 +1982,15 @@ WHERE process_id = :process_id AND turn_id = :turn_id AND turn_log_size IS NULL;
 -- name: processes_of_turn
 -- The background processes that a turn has started.
 SELECT process_id FROM processes
-WHERE turn_id = :turn_id AND foreground = 0 ORDER BY process_id;
+WHERE turn_id = :turn_id AND foreground = 0 AND agent = '' ORDER BY process_id;
 
 -- name: processes_outdated
 -- Processes that ended long ago, or are too many; oldest first. Not while the call has no result, or a
 -- report waits, or is in an open turn.
 SELECT process_id FROM processes INDEXED BY processes_ended
-WHERE ended_ms IS NOT NULL AND (ended_ms < :before_ms OR ended_ms <= coalesce(
+WHERE ended_ms IS NOT NULL AND home = :home AND (ended_ms < :before_ms OR ended_ms <= coalesce(
     (SELECT ended_ms FROM processes INDEXED BY processes_ended WHERE ended_ms IS NOT NULL
-     ORDER BY ended_ms DESC LIMIT 1 OFFSET :kept_max), -1))
+     AND home = :home ORDER BY ended_ms DESC LIMIT 1 OFFSET :kept_max), -1))
     AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.turn_id = processes.turn_id
                     AND calls.call_id = processes.call_id AND calls.finished_ms IS NULL
                     AND calls.started_ms IS NOT NULL)
@@ -1739,6 +2005,9 @@ WHERE ended_ms IS NOT NULL AND (ended_ms < :before_ms OR ended_ms <= coalesce(
                     WHERE turns.session_id = processes.session_id
                     AND turns.state IN ('queued', 'running', 'waiting', 'suspended')
                     AND calls.call_id = processes.exit_read_by)
+    AND NOT EXISTS (SELECT 1 FROM agent_messages JOIN turns USING (turn_id)
+                    WHERE agent_messages.process_id = processes.process_id
+                    AND turns.closed_ms IS NULL)
     AND remains_asked_ms IS NULL
 ORDER BY ended_ms LIMIT :limit;
 
@@ -1763,32 +2032,50 @@ FROM processes WHERE turn_id = :turn_id AND call_id = :call_id;
 -- name: processes_of_session
 -- The processes of a session, newest first.
 SELECT {process}
-FROM processes WHERE session_id = :session_id ORDER BY process_id DESC LIMIT :limit;
+FROM processes WHERE session_id = :session_id AND agent = ''
+ORDER BY process_id DESC LIMIT :limit;
 
 -- name: processes_stranded
 -- Processes that were begun for a turn that is over, with an unknown start.
 SELECT process_id FROM processes INDEXED BY processes_alive
-WHERE ended_ms IS NULL AND state = 'starting'
+WHERE ended_ms IS NULL AND state = 'starting' AND home = :home
     AND turn_id IN (SELECT turn_id FROM turns WHERE closed_ms IS NOT NULL OR state = 'answered');
 
 -- name: commands_running
--- Foreground commands without an end, by their calls.
+-- Foreground commands of a home without an end, by their calls.
 SELECT turn_id, call_id FROM processes INDEXED BY processes_alive
-WHERE ended_ms IS NULL AND foreground = 1;
+WHERE ended_ms IS NULL AND foreground = 1 AND home = :home;
 
 -- name: commands_running_count
--- How many foreground commands have no end.
-SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL AND foreground = 1;
+-- How many foreground commands of a home have no end.
+SELECT count(*) FROM processes INDEXED BY processes_alive
+WHERE ended_ms IS NULL AND foreground = 1 AND home = :home;
 
 -- name: jobs_running_count
 -- How many commands of a session run in the background.
 SELECT count(*) FROM processes INDEXED BY processes_alive
-WHERE ended_ms IS NULL AND session_id = :session_id AND foreground = 0;
+WHERE ended_ms IS NULL AND session_id = :session_id AND foreground = 0 AND agent = '';
 
 -- name: processes_not_ended
--- Every process without an end.
+-- Every process of a home without an end.
 SELECT {process}
-FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL ORDER BY process_id;
+FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL AND home = :home
+ORDER BY process_id;
+
+-- name: home_away
+-- Since when a home has no boot that lives; NULL while it has one.
+SELECT CASE WHEN count(*) = count(ended_ms) THEN coalesce(max(ended_ms), 0) END
+FROM workers INDEXED BY workers_by_home WHERE home = :home;
+
+-- name: processes_elsewhere
+-- Processes without an end on homes that have no boot that lives, and since when.
+SELECT p.process_id, s.lock_key,
+       (SELECT max(w.ended_ms) FROM workers AS w INDEXED BY workers_by_home WHERE w.home = p.home)
+FROM processes AS p INDEXED BY processes_alive JOIN sessions AS s USING (session_id)
+WHERE p.ended_ms IS NULL AND p.home <> :home
+    AND NOT EXISTS (SELECT 1 FROM workers AS w INDEXED BY workers_by_home
+                    WHERE w.home = p.home AND w.ended_ms IS NULL)
+ORDER BY p.process_id;
 
 -- ── views ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -1806,6 +2093,15 @@ SELECT 'undelivered', count(*) FROM undelivered UNION ALL
 SELECT 'processes', count(*) FROM processes UNION ALL
 SELECT 'watchers', count(*) FROM watchers UNION ALL
 SELECT 'journal', count(*) FROM journal;
+
+-- name: move_state
+-- Whether the rows of this database count, once they were moved.
+SELECT move_id, state, place, at_ms FROM moves WHERE one = 1;
+
+-- name: move_set
+-- They count from now on, or no longer.
+INSERT INTO moves (one, move_id, state, place, at_ms) VALUES (1, :move_id, :state, :place, :now)
+ON CONFLICT (one) DO UPDATE SET move_id = :move_id, state = :state, place = :place, at_ms = :now;
 
 -- name: newest_process
 -- The highest id that a process ever had here.
@@ -1849,13 +2145,19 @@ WHERE gap IS NOT NULL AND settled_ms IS NULL AND NOT EXISTS (
 SELECT seq FROM journal WHERE subject = 'worker' AND number = :worker_id AND event = 'started'
 ORDER BY seq DESC LIMIT 1;
 
+-- name: tally_newest
+-- The newest line that this boot has written. Where one gateway writes, all lines are its own.
+SELECT coalesce(max(seq), :after) FROM journal
+WHERE seq > :after AND (by_worker IS NULL OR by_worker = :worker_id);
+
 -- name: tally_lines
 -- Counts of the events after a line. Reasons only where they are labels.
 SELECT j.subject, j.event, j.after,
-       CASE j.subject WHEN 'message' THEN j.reason WHEN 'turn' THEN j.rule END,
+       CASE j.subject WHEN 'message' THEN j.reason WHEN 'turn' THEN j.rule WHEN 'child' THEN j.reason END,
        s.channel, count(*)
 FROM journal AS j LEFT JOIN sessions AS s ON s.session_id = j.session_id
 WHERE j.seq > :after AND j.seq <= :newest
+      AND (j.by_worker IS NULL OR j.by_worker = :worker_id)
 GROUP BY 1, 2, 3, 4, 5;
 
 -- name: tally_times
@@ -1866,7 +2168,8 @@ WITH ended AS (
     FROM journal AS j
     JOIN turns AS t ON t.turn_id = j.number
     JOIN sessions AS s ON s.session_id = t.session_id
-    WHERE j.seq > :after AND j.seq <= :newest AND j.subject = 'turn'
+    WHERE j.seq > :after AND j.seq <= :newest
+      AND (j.by_worker IS NULL OR j.by_worker = :worker_id) AND j.subject = 'turn'
       AND j.after IN ('done', 'stopped', 'failed')
 ), taken (what, label, ms) AS (
     SELECT 'turn', after, max(0, closed_ms - opened_ms) FROM ended
@@ -1880,7 +2183,8 @@ WITH ended AS (
     JOIN steps ON steps.seq = j.number
     JOIN calls AS c ON c.turn_id = j.turn_id
         AND c.call_id = json_extract(steps.body, '$.call_id')
-    WHERE j.seq > :after AND j.seq <= :newest AND j.subject = 'step' AND j.event = 'result'
+    WHERE j.seq > :after AND j.seq <= :newest
+      AND (j.by_worker IS NULL OR j.by_worker = :worker_id) AND j.subject = 'step' AND j.event = 'result'
 )
 SELECT what, label, (SELECT min(value) FROM json_each(:bounds_ms) WHERE value >= ms),
        count(*), sum(ms)
@@ -1896,7 +2200,8 @@ SELECT c.tool, c.effect, c.outcome,
 FROM journal AS j
 JOIN steps ON steps.seq = j.number
 JOIN calls AS c ON c.turn_id = j.turn_id AND c.call_id = json_extract(steps.body, '$.call_id')
-WHERE j.seq > :after AND j.seq <= :newest AND j.subject = 'step' AND j.event = 'result'
+WHERE j.seq > :after AND j.seq <= :newest
+      AND (j.by_worker IS NULL OR j.by_worker = :worker_id) AND j.subject = 'step' AND j.event = 'result'
 GROUP BY 1, 2, 3, 4;
 
 -- name: tally_now
@@ -1907,7 +2212,8 @@ SELECT (SELECT min(received_ms) FROM inbox WHERE state = 'waiting'),
         WHERE settled_ms IS NULL AND state = 'held'),
        (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
         WHERE settled_ms IS NULL AND (ambiguous = 1 OR labelled = 1)),
-       (SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL);
+       (SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL),
+       (SELECT count(*) FROM children INDEXED BY children_open WHERE ended_ms IS NULL);
 
 -- name: tally_boots
 -- How many boots were killed or ended by a reboot.
@@ -1926,9 +2232,12 @@ SELECT count(*) FROM outbox WHERE settled_ms IS NULL;
 SELECT coalesce(max(session_id), 0) FROM sessions;
 
 -- name: view_sessions
--- The newest sessions, or those before one.
+-- The newest sessions, or those before one. Of children only those at work.
 SELECT session_id, created_ms, changed_ms FROM sessions
-WHERE session_id < :before ORDER BY session_id DESC LIMIT :limit;
+WHERE session_id < :before
+    AND (aside NOT GLOB 'a*' OR EXISTS (SELECT 1 FROM children AS c
+                                        WHERE c.own_session = sessions.session_id AND c.ended_ms IS NULL))
+ORDER BY session_id DESC LIMIT :limit;
 
 -- name: view_session
 -- When a session was created and last changed.
@@ -2064,7 +2373,8 @@ SELECT {line}
 FROM journal WHERE session_id = :session_id AND turn_id = :turn_id ORDER BY seq;
 
 -- name: view_events
--- The journal lines of a chat after a line, with the words that belong to them.
+-- The journal lines of a chat after a line, with the words that belong to them. Of a child only what a
+-- person is told.
 SELECT {j.line}, s.channel, s.chat, s.thread, st.kind, st.body,
        i.body, i.sender, c.finished_ms - c.started_ms, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled,
        o.file, o.literal
@@ -2076,7 +2386,7 @@ LEFT JOIN calls AS c ON st.kind = 'result' AND c.turn_id = st.turn_id
     AND c.call_id = json_extract(st.body, '$.call_id')
 LEFT JOIN outbox AS o ON j.subject = 'delivery' AND o.delivery_id = j.number
 WHERE j.session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
-    AND j.seq > :after
+    AND j.seq > :after AND (j.subject = 'delivery' OR s.aside NOT GLOB 'a*')
 ORDER BY j.seq LIMIT :limit;
 
 -- name: view_last_event
@@ -2100,7 +2410,7 @@ FROM sessions WHERE channel = :channel AND chat = :chat;
 SELECT st.seq, st.kind, st.body, st.at_ms, st.turn_id, s.thread
 FROM sessions AS s JOIN steps AS st ON st.session_id = s.session_id
 WHERE s.channel = :channel AND s.chat = :chat AND st.kind IN ('message', 'answer')
-    AND st.turn_id < :before_turn
+    AND st.turn_id < :before_turn AND s.aside NOT GLOB 'a*'
 ORDER BY st.seq DESC LIMIT :limit;
 
 -- name: view_chats_touched
@@ -2157,14 +2467,15 @@ ORDER BY s.channel, s.chat, s.thread LIMIT :limit;
 
 -- name: view_sessions_touched
 -- Sessions of a channel with recent events, and when: from the newest journal lines, and for chats whose
--- lines were deleted from the newest turns.
+-- lines were deleted from the newest turns. What works beside a conversation counts as part of it.
 SELECT s.session_id, s.chat, s.thread, max(touched.at_ms), max(touched.seq) AS newest
 FROM (SELECT session_id, at_ms, seq, 0 AS turn_id FROM journal
       WHERE seq > (SELECT max(seq) FROM journal) - :looked_at
       UNION ALL
       SELECT session_id, changed_ms, 0, turn_id FROM turns
       WHERE turn_id > (SELECT max(turn_id) FROM turns) - :looked_at) AS touched
-JOIN sessions AS s ON s.session_id = touched.session_id
+JOIN sessions AS w ON w.session_id = touched.session_id
+JOIN sessions AS s ON s.channel = w.channel AND s.chat = w.chat AND s.thread = w.thread AND s.aside = ''
 WHERE s.channel = :channel
 GROUP BY s.session_id ORDER BY newest DESC, max(touched.turn_id) DESC LIMIT :limit;
 
@@ -2416,9 +2727,9 @@ FROM minutes WHERE minute >= :minute ORDER BY minute;
 -- A new standing order. What made it makes no second one.
 INSERT INTO schedules (session_id, person, name, kind, expression, zone, prompt, command, place,
                        late, late_ms, overlap, quiet, state, due_ms, zone_rules, created_by,
-                       created_ms, changed_ms)
+                       created_ms, changed_ms, plain)
 VALUES (:session_id, :person, :name, :kind, :expression, :zone, :prompt, :command, :place,
-        :late, :late_ms, :overlap, :quiet, 'armed', :due_ms, :zone_rules, :created_by, :now, :now)
+        :late, :late_ms, :overlap, :quiet, 'armed', :due_ms, :zone_rules, :created_by, :now, :now, :plain)
 ON CONFLICT (created_by) DO NOTHING;
 
 -- name: schedule_by_id
@@ -2444,8 +2755,48 @@ WHERE schedule_id = :schedule_id AND state = :before;
 -- The order is another one from now on.
 UPDATE schedules SET name = :name, kind = :kind, expression = :expression, zone = :zone,
     prompt = :prompt, command = :command, place = :place, late = :late, late_ms = :late_ms,
-    overlap = :overlap, quiet = :quiet, revision = revision + 1, failures = 0, alerted_ms = NULL
+    overlap = :overlap, quiet = :quiet, plain = :plain, revision = revision + 1, failures = 0, alerted_ms = NULL
 WHERE schedule_id = :schedule_id;
+
+-- name: schedule_works_in
+-- Where the schedule works from now on.
+UPDATE schedules SET own_session = :own_session WHERE schedule_id = :schedule_id;
+
+-- name: schedule_without_thread
+-- Why the schedule has no thread of its own; NULL if it has.
+UPDATE schedules SET thread_why = :why WHERE schedule_id = :schedule_id;
+
+-- name: thread_begun_with
+-- The words that a thread was to begin with, if that was tried.
+SELECT text FROM outbox WHERE session_id = :session_id AND cause = :cause AND attempts > 0 LIMIT 1;
+
+-- name: turn_newest_before
+-- When the newest turn of a session was opened.
+SELECT opened_ms FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT 1;
+
+-- name: reminders_told
+-- What was told in a session without the model, since a moment.
+SELECT s.schedule_id, s.name, o.due_ms, s.zone
+FROM schedules AS s INDEXED BY schedules_plain JOIN occasions AS o ON o.schedule_id = s.schedule_id
+WHERE s.session_id = :session_id AND s.plain = 1 AND s.changed_ms >= :since_ms
+    AND o.decided_ms >= :since_ms AND o.verdict IN ('fired', 'late')
+ORDER BY o.decided_ms, o.schedule_id LIMIT :limit;
+
+-- name: schedules_of_chats
+-- The schedules of sessions that were not removed.
+SELECT {schedule} FROM schedules WHERE state <> 'removed'
+    AND session_id IN (SELECT value FROM json_each(:sessions));
+
+-- name: schedules_erase_chats
+-- What was ordered in sessions is emptied.
+UPDATE schedules SET name = :erased, prompt = CASE WHEN prompt = '' THEN '' ELSE :erased END,
+    command = CASE WHEN command = '' THEN '' ELSE :erased END
+WHERE session_id IN (SELECT value FROM json_each(:sessions));
+
+-- name: goals_erase_chats
+-- What was wanted in sessions is emptied.
+UPDATE goals SET text = :erased, criteria = '[]', reason = NULL
+WHERE session_id IN (SELECT value FROM json_each(:sessions));
 
 -- name: schedule_reckoned
 -- Another due time by other rules of zones, or after the clock went back.
@@ -2519,6 +2870,13 @@ WHERE schedule_id = :schedule_id AND due_ms = :due_ms;
 -- Whether a due time was decided.
 SELECT 1 FROM occasions WHERE schedule_id = :schedule_id AND due_ms = :due_ms;
 
+-- name: occasion_decided_before
+-- The newest due time of a span that was decided. What a person asked for is at no due time.
+SELECT due_ms FROM occasions
+WHERE schedule_id = :schedule_id AND due_ms >= :from_ms AND due_ms < :until_ms
+    AND rule <> 'run-now'
+ORDER BY due_ms DESC LIMIT 1;
+
 -- name: occasion_open
 -- The entry or the turn of one of the newest occasions that is still open.
 SELECT i.entry_id, i.turn_id
@@ -2583,8 +2941,13 @@ SELECT zone FROM zones WHERE channel = :channel AND person = :person;
 
 -- name: zone_set
 -- A person tells a zone, or is asked for one.
-INSERT INTO zones (channel, person, zone) VALUES (:channel, :person, :zone)
-ON CONFLICT (channel, person) DO UPDATE SET zone = excluded.zone;
+INSERT INTO zones (channel, person, zone, told) VALUES (:channel, :person, :zone, 1)
+ON CONFLICT (channel, person) DO UPDATE SET zone = excluded.zone, told = 1;
+
+-- name: zone_heard
+-- A platform tells the zone of a person, who has not told one.
+INSERT INTO zones (channel, person, zone, told) VALUES (:channel, :person, :zone, 0)
+ON CONFLICT (channel, person) DO UPDATE SET zone = excluded.zone WHERE zones.told = 0;
 
 -- name: schedules_erase
 -- What a person ordered is emptied.
@@ -2619,6 +2982,12 @@ SELECT {goal} FROM goals WHERE goal_id = :goal_id;
 -- The goal of a session that has not ended.
 SELECT {goal} FROM goals INDEXED BY one_goal
 WHERE session_id = :session_id AND state NOT IN ('done', 'cleared');
+
+-- name: goal_first_waits
+-- The first step of a goal, while it waits behind what was under way when the goal was set.
+SELECT entry_id FROM inbox INDEXED BY inbox_waiting
+WHERE session_id = :session_id AND state = 'waiting' AND kind = 'goal' AND source = :source
+    AND external_id = :external_id;
 
 -- name: goal_newest
 -- The newest goal of a session, ended or not.
@@ -2734,6 +3103,86 @@ WHERE person = :person
 SELECT {goal} FROM goals WHERE person = :person AND state NOT IN ('done', 'cleared')
     AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
 
+-- ── children ───────────────────────────────────────────────────────────────────────────────────
+
+-- name: child_insert
+-- A turn gives work away. It has not begun.
+INSERT INTO children (session_id, generation, turn_id, call_id, person, name, task, depth, state, made_ms)
+VALUES (:session_id, :generation, :turn_id, :call_id, :person, :name, :task, :depth, 'waiting', :now);
+
+-- name: child_by_call
+-- The child that a call made.
+SELECT {child} FROM children WHERE turn_id = :turn_id AND call_id = :call_id;
+
+-- name: child_by_id
+-- A child.
+SELECT {child} FROM children WHERE child_id = :child_id;
+
+-- name: child_turn
+-- The newest turn of a child; the turn that made it, before it has begun.
+SELECT coalesce((SELECT max(t.turn_id) FROM turns AS t WHERE t.session_id = c.own_session), c.turn_id)
+FROM children AS c WHERE c.child_id = :child_id;
+
+-- name: child_in
+-- The child that works in a session.
+SELECT {child} FROM children WHERE own_session = :session_id;
+
+-- name: children_open_of
+-- The children of a session that work or wait, the oldest first.
+SELECT {child} FROM children INDEXED BY children_open
+WHERE session_id = :session_id AND ended_ms IS NULL ORDER BY child_id;
+
+-- name: children_of_turn
+-- The children that calls of a turn made.
+SELECT {child} FROM children WHERE turn_id = :turn_id ORDER BY child_id;
+
+-- name: children_made
+-- How many children a session had since something else than the end of one opened a turn there.
+SELECT count(*) FROM children INDEXED BY children_by_session
+WHERE session_id = :session_id AND turn_id >= coalesce((
+    SELECT t.turn_id FROM turns AS t INDEXED BY turns_by_session
+    WHERE t.session_id = :session_id
+        AND EXISTS (SELECT 1 FROM inbox AS i INDEXED BY inbox_by_turn
+                    WHERE i.turn_id = t.turn_id AND i.kind NOT IN ('child', 'report'))
+    ORDER BY t.turn_id DESC LIMIT 1), 0);
+
+-- name: child_begin
+-- A child begins to work in a session of its own.
+UPDATE children SET state = :after, own_session = :own_session, begun_ms = :now
+WHERE child_id = :child_id AND state IN ('waiting');
+
+-- name: child_end
+-- A child has ended.
+UPDATE children SET state = :after, how = :how, ended_ms = :now
+WHERE child_id = :child_id AND state IN ('waiting', 'working');
+
+-- name: child_answer
+-- What was answered in a turn.
+SELECT body FROM steps WHERE turn_id = :turn_id AND kind = 'answer';
+
+-- name: children_of_person
+-- The open children on a channel that work for a person, or with their words. Those that wait come first.
+SELECT {child} FROM children INDEXED BY children_open
+WHERE ended_ms IS NULL
+    AND (person = :person OR EXISTS (SELECT 1 FROM inbox AS i INDEXED BY inbox_by_turn
+                                     WHERE i.turn_id = children.turn_id AND i.kind = 'message'
+                                         AND i.sender = :person))
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel)
+ORDER BY state, child_id;
+
+-- name: children_turns
+-- The turns of the children of turns, and those that heard of them.
+SELECT t.turn_id FROM children AS c JOIN turns AS t ON t.session_id = c.own_session
+WHERE c.turn_id IN (SELECT value FROM json_each(:turns))
+UNION
+SELECT i.turn_id FROM children AS c JOIN inbox AS i
+    ON i.source = 'child' AND i.account = '' AND i.external_id = CAST(c.child_id AS TEXT)
+WHERE c.turn_id IN (SELECT value FROM json_each(:turns)) AND i.turn_id IS NOT NULL;
+
+-- name: children_erase
+-- What children of turns were to do.
+UPDATE children SET name = :erased, task = :erased WHERE turn_id IN (SELECT value FROM json_each(:turns));
+
 -- ── search ─────────────────────────────────────────────────────────────────────────────────────
 
 -- name: search_place
@@ -2762,7 +3211,7 @@ ORDER BY seq DESC LIMIT :limit;
 
 -- name: search_hit
 -- A step, and the chat that it is in.
-SELECT st.kind, st.body, st.at_ms, s.chat, coalesce(m.title, '')
+SELECT st.kind, st.body, st.at_ms, s.chat, coalesce(m.title, ''), st.turn_id
 FROM steps AS st JOIN sessions AS s ON s.session_id = st.session_id
 LEFT JOIN chat_marks AS m ON m.session_id = s.session_id
 WHERE st.seq = :seq AND s.channel = :channel AND s.thread = '' AND st.erased_ms IS NULL;
@@ -2773,3 +3222,631 @@ SELECT s.chat, m.title, s.changed_ms FROM chat_marks AS m
 JOIN sessions AS s ON s.session_id = m.session_id
 WHERE m.title <> '' AND s.channel = :channel AND s.thread = ''
 ORDER BY s.session_id DESC LIMIT :limit;
+
+-- ── foreign agents ─────────────────────────────────────────────────────────────────────────────
+
+-- name: agent_session_open
+-- The agent session that is open in a chat.
+SELECT agent_session_id, agent, external_id FROM agent_sessions
+WHERE session_id = :session_id AND state = 'open';
+
+-- name: agent_session_by_id
+-- An agent session, open or closed.
+SELECT agent_session_id, agent, external_id FROM agent_sessions
+WHERE agent_session_id = :agent_session_id;
+
+-- name: agent_session_insert
+-- A chat has a foreign agent from now on.
+INSERT INTO agent_sessions (session_id, agent, state, opened_ms)
+VALUES (:session_id, :agent, 'open', :now);
+
+-- name: agent_session_close
+-- A chat has no foreign agent any more, or begins anew with it.
+UPDATE agent_sessions SET state = 'closed', reason = :reason, closed_ms = :now
+WHERE session_id = :session_id AND state = 'open';
+
+-- name: agent_session_named
+-- The agent has told its own name of the session.
+UPDATE agent_sessions SET external_id = :external_id
+WHERE agent_session_id = :agent_session_id AND state = 'open';
+
+-- name: agent_session_of_turn
+-- The agent session whose process was prompted for a turn last.
+SELECT p.agent_session_id FROM agent_messages AS m JOIN agent_processes AS p USING (process_id)
+WHERE m.turn_id = :turn_id AND m.kind = 'prompt' ORDER BY m.process_id DESC LIMIT 1;
+
+-- name: agent_process_insert
+-- A process of an agent is about to be started.
+INSERT INTO agent_processes (process_id, session_id, agent_session_id, used_ms)
+VALUES (:process_id, :session_id, :agent_session_id, :now);
+
+-- name: agent_process_newest
+-- The newest process of an agent session.
+SELECT process_id FROM agent_processes WHERE agent_session_id = :agent_session_id
+ORDER BY process_id DESC LIMIT 1;
+
+-- name: agent_process
+-- How far a process of an agent was read.
+SELECT process_id, session_id, agent_session_id, read_offset, said, can_load, replayed_turn,
+    drained_ms, events
+FROM agent_processes WHERE process_id = :process_id;
+
+-- name: agent_process_read
+-- What was read is stored, in this transaction.
+UPDATE agent_processes SET read_offset = :after_offset, said = :said, can_load = :can_load,
+    replayed_turn = :replayed_turn, events = :events, used_ms = :now
+WHERE process_id = :process_id AND read_offset = :before_offset AND drained_ms IS NULL;
+
+-- name: agent_process_used
+-- A turn has to do with the process now, and its words begin anew.
+UPDATE agent_processes SET used_ms = :now, said = '' WHERE process_id = :process_id;
+
+-- name: agent_process_drained
+-- The process has ended, and all that it wrote is stored.
+UPDATE agent_processes SET drained_ms = :now WHERE process_id = :process_id AND drained_ms IS NULL;
+
+-- name: agent_process_begun_count
+-- How many processes of agents a turn has begun.
+SELECT count(*) FROM processes WHERE turn_id = :turn_id AND call_id GLOB 'agent:*';
+
+-- name: agent_deaths
+-- How many processes of agents died that a turn had begun or prompted.
+SELECT count(*) FROM agent_processes AS a JOIN processes AS p USING (process_id)
+WHERE a.drained_ms IS NOT NULL AND a.session_id = :session_id
+    AND (p.turn_id = :turn_id
+         OR EXISTS (SELECT 1 FROM agent_messages AS m WHERE m.process_id = a.process_id
+                    AND m.kind = 'prompt' AND m.turn_id = :turn_id));
+
+-- name: agent_has_history
+-- Whether an earlier process of the agent session was prompted.
+SELECT 1 FROM agent_processes AS a JOIN agent_messages AS m USING (process_id)
+WHERE a.agent_session_id = :agent_session_id AND a.process_id < :process_id AND m.kind = 'prompt'
+LIMIT 1;
+
+-- name: agent_message_next
+-- The number of the next message to a process.
+SELECT coalesce(max(number), 0) + 1 FROM agent_messages WHERE process_id = :process_id;
+
+-- name: agent_message_insert
+-- Something is to be said to an agent.
+INSERT INTO agent_messages (process_id, number, session_id, kind, turn_id, rule, body, made_ms)
+VALUES (:process_id, :number, :session_id, :kind, :turn_id, :rule, :body, :now)
+ON CONFLICT DO NOTHING;
+
+-- name: agent_messages_of
+-- What was said to a process and still matters: how it was opened, the newest prompt, and what has no
+-- answer. Replies and cancellations get none.
+SELECT {agent_message} FROM agent_messages
+WHERE process_id = :process_id AND kind NOT IN ('reply', 'cancel')
+    AND (kind <> 'prompt' OR settled_ms IS NULL
+         OR number = (SELECT max(number) FROM agent_messages
+                      WHERE process_id = :process_id AND kind = 'prompt'))
+ORDER BY number;
+
+-- name: agent_prompts_of
+-- The prompts of a turn.
+SELECT {agent_message} FROM agent_messages
+WHERE turn_id = :turn_id AND kind = 'prompt' ORDER BY process_id, number;
+
+-- name: agent_message_bodies
+-- The words of messages to a process, from a number on.
+SELECT number, kind, body FROM agent_messages
+WHERE process_id = :process_id AND number >= :number ORDER BY number;
+
+-- name: ages_move_agents
+-- The wall clock jumped: keep the age of what agents have to answer before they can work.
+UPDATE agent_messages SET made_ms = made_ms + :jump_ms
+WHERE settled_ms IS NULL AND kind IN ('initialize', 'new', 'load')
+    AND process_id IN (SELECT process_id FROM agent_processes WHERE drained_ms IS NULL);
+
+-- name: agent_message_settle
+-- The agent has answered a message, once.
+UPDATE agent_messages SET settled_ms = :now, error = :error, stop = :stop, tokens_in = :tokens_in,
+    tokens_out = :tokens_out
+WHERE process_id = :process_id AND number = :number AND settled_ms IS NULL AND kind <> 'reply';
+
+-- name: agent_prompt_updates
+-- The agent has told more since the prompt.
+UPDATE agent_messages SET updates = updates + :updates
+WHERE process_id = :process_id AND number = :number;
+
+-- name: agent_prompt_begun
+-- Whether a byte of the prompt was fed, of a process that has died.
+UPDATE agent_messages SET begun = :begun
+WHERE process_id = :process_id AND number = :number AND begun IS NULL;
+
+-- name: agent_prompt_asked
+-- A person is asked whether to go on.
+UPDATE agent_messages SET asked_ms = :now
+WHERE process_id = :process_id AND number = :number AND asked_ms IS NULL;
+
+-- name: agent_request_insert
+-- The agent asks something of us.
+INSERT INTO agent_requests (process_id, spool_offset, session_id, turn_id, external_id, method,
+                            params, at_ms)
+VALUES (:process_id, :spool_offset, :session_id, :turn_id, :external_id, :method, :params, :now)
+ON CONFLICT DO NOTHING;
+
+-- name: agent_requests_open
+-- What an agent asks and has no answer yet.
+SELECT process_id, spool_offset, turn_id, external_id, method, params, call_id
+FROM agent_requests WHERE process_id = :process_id AND answer IS NULL
+ORDER BY spool_offset LIMIT :limit;
+
+-- name: agent_request_answer
+-- A request has its answer, once.
+UPDATE agent_requests SET answer = :number, note = :note
+WHERE process_id = :process_id AND spool_offset = :spool_offset AND answer IS NULL;
+
+-- name: agent_request_call
+-- A person is asked about the request, by a call.
+UPDATE agent_requests SET call_id = :call_id
+WHERE process_id = :process_id AND spool_offset = :spool_offset AND answer IS NULL;
+
+-- name: agent_requests_waiting
+-- How many requests of a process have no answer, and how long their words are.
+SELECT count(*), coalesce(sum(length(params)), 0) FROM agent_requests
+WHERE process_id = :process_id AND answer IS NULL;
+
+-- name: agent_event_insert
+-- What else an agent told.
+INSERT INTO agent_events (process_id, spool_offset, session_id, turn_id, kind, body, at_ms)
+VALUES (:process_id, :spool_offset, :session_id, :turn_id, :kind, :body, :now)
+ON CONFLICT DO NOTHING;
+
+-- name: agent_plan_forget
+-- A plan is replaced by the next one of its turn.
+DELETE FROM agent_events WHERE process_id = :process_id AND turn_id = :turn_id AND kind = 'plan';
+
+-- name: agent_words_of_turn
+-- What an agent told in a turn for people to see beside its steps, newest first.
+SELECT kind, body, at_ms FROM agent_events
+WHERE turn_id = :turn_id AND kind IN ('plan', 'thought', 'outside')
+ORDER BY process_id DESC, spool_offset DESC LIMIT :limit;
+
+-- name: agent_calls_count
+-- How many calls a turn has.
+SELECT count(*) FROM calls WHERE turn_id = :turn_id;
+
+-- name: agent_call_by_provider
+-- The call that an agent names by its own id, without a result.
+SELECT call_id FROM calls WHERE turn_id = :turn_id AND provider_id = :provider_id
+    AND finished_ms IS NULL AND skipped_ms IS NULL ORDER BY place DESC LIMIT 1;
+
+-- name: call_open
+-- Whether a person allowed a call that has no result, and under which seal.
+SELECT approved_ms, approved_seal FROM calls WHERE turn_id = :turn_id AND call_id = :call_id
+    AND finished_ms IS NULL AND skipped_ms IS NULL;
+
+-- name: agent_turn_attached
+-- Whether an agent that may live, or has said more than is stored, works on a turn.
+SELECT 1 FROM agent_messages AS m JOIN agent_processes AS a USING (process_id)
+    JOIN processes AS p USING (process_id)
+WHERE m.turn_id = :turn_id AND m.kind = 'prompt'
+    AND (m.settled_ms IS NOT NULL OR (a.drained_ms IS NULL AND p.home = :home))
+LIMIT 1;
+
+-- name: agent_elsewhere
+-- The home of an agent that works on a turn on another node, as far as is known.
+SELECT p.home FROM agent_messages AS m JOIN agent_processes AS a USING (process_id)
+    JOIN processes AS p USING (process_id)
+WHERE m.turn_id = :turn_id AND m.kind = 'prompt' AND m.settled_ms IS NULL
+    AND a.drained_ms IS NULL AND p.ended_ms IS NULL AND p.home <> :home
+LIMIT 1;
+
+-- name: agent_processes_undrained
+-- Processes of agents that may live, or have said more than is stored: with the turn of the prompt that
+-- has no answer, whether that turn is over, whether a turn is open in the chat, and how much else has
+-- no answer.
+SELECT a.process_id, a.session_id, a.used_ms, s.state, p.agent, p.end_asked_ms, m.number, m.turn_id,
+    t.closed_ms,
+    (SELECT max(c.made_ms) FROM agent_messages AS c
+     WHERE c.process_id = a.process_id AND c.kind = 'cancel' AND c.turn_id = m.turn_id),
+    (SELECT count(*) FROM turns AS o WHERE o.session_id = a.session_id
+     AND o.state IN ('queued', 'running', 'waiting', 'suspended')),
+    a.read_offset,
+    (SELECT count(*) FROM agent_messages AS u WHERE u.process_id = a.process_id
+     AND u.kind IN ('initialize', 'new', 'load') AND u.settled_ms IS NULL)
+FROM agent_processes AS a JOIN processes AS p USING (process_id)
+    JOIN agent_sessions AS s ON s.agent_session_id = a.agent_session_id
+    LEFT JOIN agent_messages AS m ON m.process_id = a.process_id AND m.kind = 'prompt'
+        AND m.settled_ms IS NULL
+    LEFT JOIN turns AS t ON t.turn_id = m.turn_id
+WHERE a.drained_ms IS NULL AND p.home = :home ORDER BY a.process_id;
+
+-- name: agent_awaited
+-- Whether a turn has done nothing yet, and its chat has no agent that may live.
+SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM calls WHERE turn_id = :turn_id)
+    AND NOT EXISTS (SELECT 1 FROM agent_processes AS a JOIN processes AS p USING (process_id)
+                    WHERE a.drained_ms IS NULL AND a.session_id = :session_id
+                    AND p.ended_ms IS NULL AND p.home = :home);
+
+-- name: agent_answer_awaited
+-- What the agent of a chat has to answer before it can work, and has not: since when.
+SELECT s.agent, m.kind, m.made_ms FROM agent_sessions AS s
+    JOIN agent_processes AS a USING (agent_session_id)
+    JOIN agent_messages AS m USING (process_id)
+WHERE s.session_id = :session_id AND s.state = 'open' AND a.drained_ms IS NULL
+    AND m.kind IN ('initialize', 'new', 'load') AND m.settled_ms IS NULL
+ORDER BY m.process_id DESC, m.number DESC LIMIT 1;
+
+-- name: agents_running_count
+-- How many agents may live in this home.
+SELECT count(*) FROM agent_processes AS a JOIN processes AS p USING (process_id)
+WHERE a.drained_ms IS NULL AND p.ended_ms IS NULL AND p.home = :home;
+
+-- name: agent_events_delete_of
+-- Forget what a process told.
+DELETE FROM agent_events WHERE process_id = :process_id;
+
+-- name: agent_requests_delete_of
+-- Forget what a process asked.
+DELETE FROM agent_requests WHERE process_id = :process_id;
+
+-- name: agent_messages_delete_of
+-- Forget what was said to a process.
+DELETE FROM agent_messages WHERE process_id = :process_id;
+
+-- name: agent_process_delete
+-- Forget a process of an agent.
+DELETE FROM agent_processes WHERE process_id = :process_id;
+
+-- ── memory ─────────────────────────────────────────────────────────────────────────────────────
+
+-- name: memory_scope_find
+-- The memory of a person or a group.
+SELECT {memory_scope} FROM memory_scopes
+WHERE channel = :channel AND kind = :kind AND name = :name;
+
+-- name: memory_scope_by_id
+-- A memory.
+SELECT {memory_scope} FROM memory_scopes WHERE scope_id = :scope_id;
+
+-- name: memory_scopes_all
+-- All memories, the newest change first.
+SELECT {memory_scope} FROM memory_scopes ORDER BY changed_ms DESC, scope_id DESC LIMIT :limit;
+
+-- name: memory_scopes_behind
+-- Memories whose files this home has not written in their newest form, among all of them.
+SELECT {memory_scope} FROM memory_scopes AS s
+WHERE s.scope_id > :after AND (
+    SELECT count(DISTINCT p.shelf) FROM memory_pictures AS p
+    WHERE p.scope_id = s.scope_id AND p.home = :home AND p.revision = s.revision
+        AND p.written = 1 AND p.trouble IS NULL) < 2
+ORDER BY s.scope_id LIMIT :limit;
+
+-- name: memory_scopes_newest_behind
+-- The same, among those that changed last.
+SELECT {memory_scope} FROM (
+    SELECT {memory_scope} FROM memory_scopes ORDER BY changed_ms DESC LIMIT :limit) AS s
+WHERE (
+    SELECT count(DISTINCT p.shelf) FROM memory_pictures AS p
+    WHERE p.scope_id = s.scope_id AND p.home = :home AND p.revision = s.revision
+        AND p.written = 1 AND p.trouble IS NULL) < 2;
+
+-- name: memory_scope_insert
+-- A person or a group has something to be remembered.
+INSERT INTO memory_scopes (channel, kind, name, changed_ms) VALUES (:channel, :kind, :name, :now);
+
+-- name: memory_scope_revise
+-- A memory has a new revision.
+UPDATE memory_scopes SET revision = :revision, changed_ms = :now
+WHERE scope_id = :scope_id AND revision = :revision - 1;
+
+-- name: memory_scope_erased
+-- Files from before this revision are not read any more.
+UPDATE memory_scopes SET erased_revision = revision WHERE scope_id = :scope_id;
+
+-- name: memories_now
+-- What a memory holds, oldest first.
+SELECT {memory} FROM memories WHERE scope_id = :scope_id AND died IS NULL ORDER BY memory_id;
+
+-- name: memories_at
+-- What a shelf held in a revision.
+SELECT text FROM memories
+WHERE scope_id = :scope_id AND shelf = :shelf AND born <= :revision
+    AND (died IS NULL OR died > :revision)
+ORDER BY memory_id;
+
+-- name: memories_ended_by
+-- What a revision took away.
+SELECT {memory} FROM memories WHERE scope_id = :scope_id AND died = :revision ORDER BY memory_id;
+
+-- name: memories_begun_by
+-- What a revision added, whether it is still there or not.
+SELECT {memory} FROM memories WHERE scope_id = :scope_id AND born = :revision ORDER BY memory_id;
+
+-- name: memory_by_id
+-- An entry that is there, and whose it is.
+SELECT scope_id FROM memories WHERE memory_id = :memory_id AND died IS NULL;
+
+-- name: memory_insert
+-- Something to remember.
+INSERT INTO memories (scope_id, shelf, text, turn_id, born)
+VALUES (:scope_id, :shelf, :text, :turn_id, :revision);
+
+-- name: memory_end
+-- An entry goes.
+UPDATE memories SET died = :revision WHERE memory_id = :memory_id AND died IS NULL;
+
+-- name: memories_forget
+-- Entries that have been gone for many revisions.
+DELETE FROM memories WHERE scope_id = :scope_id AND died <= :revision
+    AND memory_id < (SELECT max(memory_id) FROM memories);
+
+-- name: memory_revision_insert
+-- A change.
+INSERT INTO memory_revisions (scope_id, revision, kind, made_by, turn_id, undoes, words, at_ms)
+VALUES (:scope_id, :revision, :kind, :made_by, :turn_id, :undoes, :words, :now);
+
+-- name: memory_revision_by
+-- What was told when this was done before.
+SELECT words FROM memory_revisions WHERE made_by = :made_by;
+
+-- name: memory_revision_to_undo
+-- The newest change that can be taken back. Nothing is, behind an erasure.
+SELECT r.revision FROM memory_revisions AS r JOIN memory_scopes AS s ON s.scope_id = r.scope_id
+WHERE r.scope_id = :scope_id AND r.kind <> 'undo' AND r.revision > s.erased_revision
+    AND r.revision > :after AND NOT EXISTS (
+        SELECT 1 FROM memory_revisions AS u WHERE u.scope_id = r.scope_id AND u.undoes = r.revision)
+ORDER BY r.revision DESC LIMIT 1;
+
+-- name: memory_picture_known
+-- What is known of a file with this content.
+SELECT revision, trouble FROM memory_pictures
+WHERE scope_id = :scope_id AND shelf = :shelf AND home = :home AND digest = :digest;
+
+-- name: memory_picture_newest
+-- The newest revision of a file that this home has written, or read.
+SELECT max(revision) FROM memory_pictures
+WHERE scope_id = :scope_id AND shelf = :shelf AND home = :home AND trouble IS NULL;
+
+-- name: memory_picture_insert
+-- A content is known from now on.
+INSERT INTO memory_pictures (scope_id, shelf, home, digest, revision, trouble)
+VALUES (:scope_id, :shelf, :home, :digest, :revision, :trouble)
+ON CONFLICT (scope_id, shelf, home, digest)
+DO UPDATE SET revision = excluded.revision, trouble = excluded.trouble, written = 0;
+
+-- name: memory_picture_written
+-- The file is there.
+UPDATE memory_pictures SET written = 1
+WHERE scope_id = :scope_id AND home = :home AND revision = :revision AND trouble IS NULL;
+
+-- name: memory_pictures_settled
+-- A hand edit that was refused is no longer there.
+DELETE FROM memory_pictures
+WHERE scope_id = :scope_id AND shelf = :shelf AND home = :home AND trouble IS NOT NULL
+    AND digest <> :digest;
+
+-- name: memory_pictures_forget
+-- Contents of long ago.
+DELETE FROM memory_pictures WHERE scope_id = :scope_id AND revision <= :revision;
+
+-- name: memory_troubles
+-- Hand edits that are not taken over.
+SELECT shelf, trouble FROM memory_pictures
+WHERE scope_id = :scope_id AND home = :home AND trouble IS NOT NULL ORDER BY shelf;
+
+-- name: shown_by_turn
+-- What a turn was shown, and in which revision the memory was.
+SELECT t.text, s.scope_id, s.revision FROM turn_shown AS s JOIN shown_texts AS t ON t.digest = s.digest
+WHERE s.turn_id = :turn_id;
+
+-- name: shown_text_insert
+-- A text that a turn is given.
+INSERT INTO shown_texts (digest, text, at_ms) VALUES (:digest, :text, :now)
+ON CONFLICT (digest) DO UPDATE SET at_ms = excluded.at_ms;
+
+-- name: turn_shown_insert
+-- What a turn is shown from now on.
+INSERT INTO turn_shown (turn_id, digest, scope_id, revision)
+VALUES (:turn_id, :digest, :scope_id, :revision) ON CONFLICT DO NOTHING;
+
+-- name: turns_shown_old
+-- Turns that were closed long ago, and still say what they were shown.
+SELECT s.turn_id FROM turn_shown AS s JOIN turns AS t ON t.turn_id = s.turn_id
+WHERE t.closed_ms < :before_ms ORDER BY s.turn_id LIMIT :limit;
+
+-- name: turns_shown_forget
+-- What these turns were shown is forgotten, and lock keys are those of their sessions.
+DELETE FROM turn_shown WHERE turn_id IN (SELECT value FROM json_each(:turns));
+
+-- name: shown_texts_forget
+-- Texts that no turn was given since.
+DELETE FROM shown_texts WHERE at_ms < :before_ms
+    AND NOT EXISTS (SELECT 1 FROM turn_shown AS s WHERE s.digest = shown_texts.digest);
+
+-- name: memory_scopes_to_erase
+-- Memories that an erasure empties: whole ones of a person or of chats, and what was noted in turns.
+SELECT {memory_scope} FROM memory_scopes WHERE channel = :channel AND kind = 'person' AND name = :person
+UNION
+SELECT {memory_scope} FROM memory_scopes AS m WHERE kind = 'chat' AND EXISTS (
+    SELECT 1 FROM sessions AS s WHERE s.session_id IN (SELECT value FROM json_each(:sessions))
+        AND s.channel = m.channel AND s.chat = m.name AND s.person = '')
+UNION
+SELECT {memory_scope} FROM memory_scopes WHERE scope_id IN (
+    SELECT scope_id FROM memories WHERE turn_id IN (SELECT value FROM json_each(:turns))
+    UNION
+    SELECT scope_id FROM memory_revisions WHERE turn_id IN (SELECT value FROM json_each(:turns)));
+
+-- name: chat_among
+-- Whether a group is one of these sessions.
+SELECT 1 FROM sessions WHERE channel = :channel AND chat = :chat AND person = ''
+    AND session_id IN (SELECT value FROM json_each(:sessions)) LIMIT 1;
+
+-- name: memories_erase
+-- The words of entries go: all of a memory, or those that were noted in turns.
+UPDATE memories SET text = '', died = coalesce(died, :revision)
+WHERE scope_id = :scope_id
+    AND (:everything = 1 OR turn_id IN (SELECT value FROM json_each(:turns)));
+
+-- name: memory_revisions_erase
+-- Likewise for what was told of them.
+UPDATE memory_revisions SET words = ''
+WHERE scope_id = :scope_id
+    AND (:everything = 1 OR turn_id IN (SELECT value FROM json_each(:turns)));
+
+-- name: memory_pictures_erase
+-- Contents of files are known no more.
+DELETE FROM memory_pictures WHERE scope_id = :scope_id;
+
+-- name: shown_texts_erase
+-- What turns were shown of an erased memory, or in erased turns.
+DELETE FROM shown_texts WHERE digest IN (
+    SELECT digest FROM turn_shown
+    WHERE scope_id = :scope_id OR turn_id IN (SELECT value FROM json_each(:turns)));
+
+-- name: recall_sessions
+-- The chats whose words a turn may look through: the private ones of its person, or its own group.
+SELECT session_id FROM sessions
+WHERE channel = :channel AND person = :person AND (:kind = 'person' OR chat = :chat);
+
+-- name: recall_hit
+-- A step of one of these chats.
+SELECT st.kind, st.body, st.at_ms, st.turn_id FROM steps AS st
+WHERE st.seq = :seq AND st.erased_ms IS NULL
+    AND st.session_id IN (SELECT value FROM json_each(:sessions));
+
+-- ── moving in ──────────────────────────────────────────────────────────────────────────────────
+
+-- name: import_known
+-- Whether a home of another gateway was moved in before.
+SELECT 1 FROM imports WHERE digest = :digest;
+
+-- name: import_insert
+-- A home of another gateway is moved in; its files follow.
+INSERT INTO imports (digest, source, files, committed_ms) VALUES (:digest, :source, :files, :now);
+
+-- name: imports_unfinished
+-- What was moved in and has files that may not be in place.
+SELECT digest, source, files FROM imports WHERE finished_ms IS NULL ORDER BY digest;
+
+-- name: import_finish
+-- All files are in place.
+UPDATE imports SET finished_ms = :now WHERE digest = :digest AND finished_ms IS NULL;
+
+-- name: person_known
+-- Whether a person is or was let in: a right that was taken away does not come back.
+SELECT 1 FROM people WHERE channel = :channel AND person = :person;
+
+-- name: waits_cap_benches
+-- The same for models that are benched.
+UPDATE model_benches SET until_ms = :now + wait_ms WHERE until_ms > :now + wait_ms;
+
+-- name: benches_here
+-- The models that are benched, or failed when they were last asked, as far as that counts on a node.
+SELECT model, node, trouble, reason, tries, since_ms, until_ms FROM model_benches
+WHERE node IN ('', :node) ORDER BY model, node;
+
+-- name: benches
+-- The same for all nodes.
+SELECT model, node, trouble, reason, tries, since_ms, until_ms FROM model_benches
+ORDER BY model, node;
+
+-- name: bench
+-- One of them.
+SELECT model, node, trouble, reason, tries, since_ms, until_ms FROM model_benches
+WHERE model = :model AND node = :node;
+
+-- name: bench_set
+-- A model failed: it is not asked until a moment.
+INSERT INTO model_benches (model, node, trouble, reason, tries, since_ms, until_ms, wait_ms)
+VALUES (:model, :node, :trouble, :reason, :tries, :since_ms, :until_ms, :until_ms - :now)
+ON CONFLICT (model, node) DO UPDATE SET trouble = excluded.trouble, reason = excluded.reason,
+    tries = excluded.tries, since_ms = excluded.since_ms, until_ms = excluded.until_ms,
+    wait_ms = excluded.wait_ms;
+
+-- name: bench_lift
+-- A model is well again, as far as a node knows.
+DELETE FROM model_benches WHERE model = :model AND node IN ('', :node);
+
+-- name: bench_lift_all
+-- A person wants the model to be asked again.
+DELETE FROM model_benches WHERE model = :model;
+
+-- name: turn_model
+-- The model that a turn is on.
+SELECT model FROM turn_models WHERE turn_id = :turn_id;
+
+-- name: turn_model_set
+-- A turn goes on with another model.
+INSERT INTO turn_models (turn_id, model, because, at_ms)
+VALUES (:turn_id, :model, :because, :now)
+ON CONFLICT (turn_id) DO UPDATE SET model = excluded.model, because = excluded.because,
+    at_ms = excluded.at_ms;
+
+-- name: usage_of_session
+-- What each person used of each model in a chat since a moment.
+SELECT t.person, coalesce(json_extract(s.body, '$.model'), ''), count(*),
+    coalesce(sum(coalesce(json_extract(s.body, '$.tokens_in'), 0)), 0),
+    coalesce(sum(coalesce(json_extract(s.body, '$.tokens_out'), 0)), 0)
+FROM steps AS s JOIN turns AS t ON t.turn_id = s.turn_id
+WHERE s.session_id = :session_id AND s.kind IN ('reply', 'answer') AND s.at_ms >= :since_ms
+GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- name: usage_of_all
+-- The same for all chats.
+SELECT n.channel, n.chat, n.thread, t.person, coalesce(json_extract(s.body, '$.model'), ''), count(*),
+    coalesce(sum(coalesce(json_extract(s.body, '$.tokens_in'), 0)), 0),
+    coalesce(sum(coalesce(json_extract(s.body, '$.tokens_out'), 0)), 0)
+FROM steps AS s JOIN turns AS t ON t.turn_id = s.turn_id
+    JOIN sessions AS n ON n.session_id = s.session_id
+WHERE s.kind IN ('reply', 'answer') AND s.at_ms >= :since_ms
+GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5;
+
+-- name: purse
+-- The counter of a limit on a day.
+SELECT purse_id, scope, subject, unit, used, reserved, more FROM purses
+WHERE day = :day AND scope = :scope AND subject = :subject AND unit = :unit;
+
+-- name: purse_make
+-- A counter begins at nothing.
+INSERT INTO purses (day, scope, subject, unit) VALUES (:day, :scope, :subject, :unit);
+
+-- name: purses_of_day
+-- All counters of a day.
+SELECT purse_id, scope, subject, unit, used, reserved, more FROM purses
+WHERE day = :day AND unit = :unit ORDER BY scope, subject;
+
+-- name: purse_reserve
+-- A call is about to be made.
+UPDATE purses SET reserved = reserved + :amount WHERE purse_id = :purse_id;
+
+-- name: purse_settle
+-- A call was made, or may have been: what it cost counts from now on.
+UPDATE purses SET reserved = reserved - :amount, used = used + :paid WHERE purse_id = :purse_id;
+
+-- name: purse_add
+-- An owner allows more today.
+UPDATE purses SET more = more + :amount WHERE purse_id = :purse_id AND day = :day;
+
+-- name: bill_make
+-- A call that has reserved its estimate.
+INSERT INTO bills (worker_id, purses, model, amount, made_ms)
+VALUES (:worker_id, :purses, :model, :amount, :now);
+
+-- name: bill
+-- A call that is not settled.
+SELECT bill_id, purses, amount FROM bills WHERE bill_id = :bill_id;
+
+-- name: bills_lost
+-- Calls of workers that are gone.
+SELECT bill_id, purses, amount FROM bills
+WHERE NOT EXISTS (SELECT 1 FROM workers AS w
+                  WHERE w.worker_id = bills.worker_id AND w.ended_ms IS NULL)
+ORDER BY bill_id;
+
+-- name: bill_delete
+-- It is settled.
+DELETE FROM bills WHERE bill_id = :bill_id;
+
+-- name: turns_held_by_budget
+-- Turns that wait for more budget, with their keys.
+SELECT t.turn_id, s.lock_key FROM turns AS t JOIN sessions AS s USING (session_id)
+WHERE t.closed_ms IS NULL AND t.state = 'queued' AND t.event = 'postponed'
+    AND t.reason LIKE 'budget:%' ORDER BY t.turn_id;
+
+-- name: turn_due_now
+-- A turn that waits need not wait any longer.
+UPDATE turns SET not_before_ms = :now WHERE turn_id = :turn_id AND state = 'queued';

@@ -19,7 +19,14 @@ from koboshi.kernel.enqueue import enqueue_delivery
 from koboshi.kernel.facts import facts_of, question_kind, trigger_of_turn
 from koboshi.kernel.goal_gate import OTHER_WORDS
 from koboshi.kernel.record import add_result, add_step, mark_attached, move_turn, resolve_calls
-from koboshi.kernel.rows import BY_PERSON, TurnRow, read_question, read_unresolved, worked_ms_of
+from koboshi.kernel.rows import (
+    BY_PERSON,
+    TurnRow,
+    read_question,
+    read_unresolved,
+    whose_rules,
+    worked_ms_of,
+)
 from koboshi.kernel.transaction import Transaction
 
 
@@ -138,7 +145,7 @@ def _rule(tx: Transaction, turn: TurnRow, question: Question, person: str, rulin
         calls = (each.call for each in read_unresolved(tx, turn.turn_id))
         tx.change(
             "rule_keep",
-            session_id=turn.session_id,
+            session_id=whose_rules(tx, turn.session_id),
             tool=next(each.tool for each in calls if each.call_id == question.call_id),
             rule_key=sealed.rule_key,
             shown=question.text[sealed.begin : sealed.end],
@@ -166,9 +173,11 @@ def resume(
 ) -> None:
     """Put the turn back into the queue, with one note for the epoch that ended early."""
     is_dead = turn.state is TurnState.RUNNING
+    # A foreign agent that works on was not interrupted: nothing is told, and no death is counted.
+    is_cut = not facts.is_attached
     worked_ms = worked_ms_of(tx, turn)
     settle_dead_calls(tx, turn, worked_ms)
-    if turn.state is not TurnState.QUEUED:  # a queued turn has its note, or needs none
+    if turn.state is not TurnState.QUEUED and is_cut:  # a queued turn has its note, or needs none
         leave_note(tx, turn, facts)
     move_turn(
         tx,
@@ -180,7 +189,7 @@ def resume(
         reason=reason or facts.interruption,
         worked_ms=worked_ms,
         recovered=is_dead,
-        died=is_dead,
+        died=is_dead and is_cut,
         progressed=reason == BY_PERSON,
         renewed=reason == BY_PERSON,
         not_before_ms=not_before_ms,

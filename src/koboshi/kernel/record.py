@@ -10,15 +10,18 @@ from dataclasses import replace
 from koboshi.domain import notes, phrases
 from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import CallId, EntryId, Epoch, ProcessId, Seq, SessionId, TurnId, WorkerId
-from koboshi.domain.inbox import Entry, EntryEvent, EntryState, ReportWords, Words
+from koboshi.domain.inbox import ChildWords, Entry, EntryEvent, EntryState, ReportWords, Words
 from koboshi.domain.outbox import DeliveryEvent
+from koboshi.domain.process import Process
+from koboshi.domain.sandbox import Boundary
 from koboshi.domain.transcript import KIND_OF, Body, Message, Note, Result, ResultStatus, Step
-from koboshi.domain.turn import CLOSED, TurnEvent, TurnState, advance
+from koboshi.domain.turn import CLOSED, Claim, TurnEvent, TurnState, advance
 from koboshi.domain.watch import WatcherEvent
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import body_of, encoded, texts
 from koboshi.kernel.keys import lock_found
 from koboshi.kernel.moves import move, move_from
+from koboshi.kernel.process_rows import find_process
 from koboshi.kernel.rows import TurnRow, read_headline, read_turn, read_unresolved
 from koboshi.kernel.transaction import Reading, Transaction, Value
 from koboshi.ports.wakeups import JOURNAL, PROCESSES, TURNS, WORKERS, claim_topic
@@ -137,9 +140,12 @@ def attach_entry(
                 files=files,
                 name=name,
                 command="" if trigger is None else trigger.command,
+                is_plain=trigger is not None and trigger.is_plain,
             )
         case ReportWords(headline=headline, output=output, name_to_tell=name):
             body = Note(cause=cause, text=notes.report(headline, output, name=name))
+        case ChildWords(headline=headline, output=output):
+            body = Note(cause=cause, text=notes.child_end(headline, output))
     step = add_step(tx, session_id, turn_id, epoch, cause, body)
     mark_attached(tx, entry.entry_id, turn_id)
     return step
@@ -287,3 +293,49 @@ def ask_restart(tx: Transaction, worker_id: WorkerId, by: str) -> None:
     """Ask the worker to restart. The first request is remembered."""
     tx.change("worker_restart", worker_id=worker_id, by=by)
     tx.hints.add(WORKERS)
+
+
+def insert_process(
+    tx: Transaction,
+    context: VerbContext,
+    claim: Claim,
+    call_id: CallId,
+    *,
+    command: str,
+    workdir: str,
+    is_foreground: bool,
+    boundary: Boundary,
+    agent: str = "",
+) -> Process:
+    """Store the intent to start a process."""
+    tx.change(
+        "process_insert",
+        session_id=claim.session_id,
+        generation=claim.generation,
+        turn_id=claim.turn_id,
+        call_id=call_id,
+        foreground=int(is_foreground),
+        command=command,
+        workdir=workdir,
+        node=context.node,
+        home=context.home,
+        boundary=boundary,
+        agent=agent,
+        now=tx.now_ms,
+    )
+    process = find_process(tx, claim.turn_id, call_id)
+    assert process is not None
+    return process
+
+
+def close_agent_session(tx: Transaction, session_id: SessionId, reason: str) -> None:
+    """The chat has no conversation with a foreign agent any more. What it runs is ended later."""
+    if tx.change("agent_session_close", session_id=session_id, reason=reason, now=tx.now_ms):
+        tx.hints.add(PROCESSES)
+
+
+def forget_agent(tx: Transaction, process_id: ProcessId) -> None:
+    """Delete what is known of an agent's process, if it is one."""
+    for table in ("events", "requests", "messages"):
+        tx.change(f"agent_{table}_delete_of", process_id=process_id)
+    tx.change("agent_process_delete", process_id=process_id)

@@ -37,7 +37,7 @@ from koboshi.kernel.facts import (
     verdict_over,
     waiting_message,
 )
-from koboshi.kernel.next_turn import go_on_after, go_on_after_reply, readmit_reports
+from koboshi.kernel.next_turn import end_turn, go_on_after, go_on_after_reply, readmit_reports
 from koboshi.kernel.questions import answer_question, resume, settle_dead_calls
 from koboshi.kernel.record import abandon_deliveries, add_step, move_turn, resolve_calls
 from koboshi.kernel.rows import TurnRow, read_request, read_session, read_unresolved, worked_ms_of
@@ -80,6 +80,8 @@ def _apply(
             assert waiting is not None
             is_over = answer_question(tx, context, session, turn, waiting.entry)
             go_on_after_reply(tx, context, turn, is_over=is_over)
+        case VerdictKind.RESUME if facts.is_attached:
+            resume(tx, turn, facts, rule=verdict.rule)
         case VerdictKind.RESUME:
             # A clock that was set back must not turn a pause of seconds into days.
             worked_ms = min(worked_ms_of(tx, turn), tx.now_ms)
@@ -125,7 +127,12 @@ def _suspend(
     tx: Transaction, context: VerbContext, turn: TurnRow, session: Session, verdict: Verdict
 ) -> None:
     """Set the turn aside and tell the person, once for each epoch. A turn that is already set aside
-    may be untold: its channel was gone, or an earlier version set it aside."""
+    may be untold: its channel was gone, or an earlier version set it aside. No person takes up the
+    turn of a child again, so it ends, and its parent hears of that."""
+    if session.is_child and verdict.rule != "channel-unknown":
+        worked_ms = worked_ms_of(tx, turn)
+        end_turn(tx, context, turn, TurnEvent.DROPPED, verdict.because, worked_ms=worked_ms)
+        return
     if turn.state is not TurnState.SUSPENDED:
         _move(tx, turn, TurnEvent.PARKED, verdict)
         readmit_reports(tx, context, turn.session_id)
@@ -214,8 +221,9 @@ def _offer(tx: Transaction, turn: TurnRow, verdict: Verdict) -> str:
             return phrases.offer_worn_out(request)
         case "outcome-unknown":
             calls = (each for each in read_unresolved(tx, turn.turn_id) if each.is_under_way)
-            once = next(each.call for each in calls if each.call.effect is Effect.ONCE)
-            return phrases.offer_unknown(request, once.tool)
+            under_way = [each.call for each in calls]
+            once = [call for call in under_way if call.effect is Effect.ONCE] or under_way
+            return phrases.offer_unknown(request, once[0].tool)
         case "policy-ask":
             return phrases.offer_policy(request, at)
         case _:

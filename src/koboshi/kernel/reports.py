@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from koboshi.domain.ids import TurnId
-from koboshi.domain.inbox import Attach, Drop, Entry, EntryKind, Open, OpenTurn, ReportWords
+from koboshi.domain.inbox import Drop, Entry, EntryKind, OpenTurn, ReportWords
 from koboshi.domain.process import Process
 from koboshi.domain.turn import OPEN
 from koboshi.domain.watch import (
@@ -19,12 +19,12 @@ from koboshi.domain.watch import (
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number
 from koboshi.kernel.moves import move
-from koboshi.kernel.next_turn import admission_of, drop_or_notify, open_turn
+from koboshi.kernel.next_turn import admission_of, file_entry
 from koboshi.kernel.process_rows import read_process, watcher_of
-from koboshi.kernel.record import NOT_STORED, attach_entry, store_entry
+from koboshi.kernel.record import NOT_STORED, store_entry
 from koboshi.kernel.rows import TurnRow, moved_ms_of, read_open_turn, read_session, read_turn
 from koboshi.kernel.transaction import Reading, Transaction
-from koboshi.ports.wakeups import JOURNAL, PROCESSES, TURNS
+from koboshi.ports.wakeups import JOURNAL, PROCESSES
 
 SOURCE = "process"
 
@@ -33,7 +33,7 @@ def file_end(tx: Transaction, context: VerbContext, process: Process, output: st
     """Report the end of a background process, unless it was asked to end. The agent hears it if a
     watcher asked for that, otherwise the person is told."""
     process_id = process.process_id
-    if process.is_foreground or process.is_end_asked:
+    if process.is_foreground or process.is_end_asked or process.agent:
         move(tx, "watchers_disarm_of", WatcherEvent.DISARMED, process_id=process_id)
         return
     fired = move(tx, "watchers_fire_of", WatcherEvent.FIRED, process_id=process_id, now=tx.now_ms)
@@ -168,24 +168,8 @@ def _file(tx: Transaction, context: VerbContext, entry: Entry) -> None:
     stored = store_entry(tx, context, entry)
     if stored is None:
         return
-    session = read_session(tx, stored.session_id)
-    turn = read_open_turn(tx, stored.session_id)
-    as_open = None if turn is None else OpenTurn(turn_id=turn.turn_id, state=turn.state)
-    match admission_of(tx, context, session, as_open, stored):
-        case Open():
-            open_turn(tx, context, session, stored)
-        case Attach() if turn is not None and not _has_open_calls(tx, turn.turn_id):
-            attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, stored)
-            tx.hints.add(TURNS)
-        case admission:
-            drop_or_notify(tx, context, stored, admission)
+    file_entry(tx, context, stored)
     tx.hints.update((JOURNAL, PROCESSES))
-
-
-def _has_open_calls(tx: Reading, turn_id: TurnId) -> bool:
-    """Whether the turn continues with the result of a call, which may show the end itself. Then the
-    report waits and joins behind it."""
-    return bool(tx.number("calls_unresolved_count", turn_id=turn_id))
 
 
 def _open_turn(tx: Reading, process: Process) -> OpenTurn | None:

@@ -61,10 +61,10 @@ class AskedAgain:
 
 
 def retry_entry(
-    tx: Transaction, context: VerbContext, entry_id: EntryId
+    tx: Transaction, context: VerbContext, entry_id: EntryId, *, wants_anew: bool
 ) -> tuple[Retried | None, AskedAgain | None]:
-    """Ask again what was not answered, once, with its own words or with those of its turn. The
-    first is None if there is no such entry."""
+    """Ask again what was not answered, or is to be answered anew, once, with its own words or with
+    those of its turn. The first is None if there is no such entry."""
     lock_found(tx, "entry_key", entry_id=entry_id)
     stored = read_entry(tx, entry_id)
     if stored is None:
@@ -73,6 +73,7 @@ def retry_entry(
     words, route = _words(tx, context, stored, turn), _route(tx, stored)
     session = None if route is None else find_session(tx, route)
     facts = _facts(tx, context, stored, words, turn, route, session)
+    facts = replace(facts, wants_anew=wants_anew)
     key = shown("message", entry_id) if turn is None else str(turn.turn_id)
     how = again_of(facts)
     before = find_entry(tx, source=RETRY, account="", external_id=key)

@@ -15,7 +15,7 @@ from koboshi.domain.ids import (
     TurnId,
     WorkerId,
 )
-from koboshi.domain.inbox import Entry, EntryKind
+from koboshi.domain.inbox import ChildWords, Entry, EntryKind, ReportWords, Words
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Call, CallRecord, Effect, Message, Need, Note, Question, Step
@@ -23,6 +23,7 @@ from koboshi.domain.turn import TurnState
 from koboshi.domain.worker import EndedHow, Worker
 from koboshi.kernel.decode import (
     body_of,
+    child_words_of,
     first_number,
     first_text,
     maybe_number,
@@ -51,7 +52,7 @@ def step_of(row: Row) -> Step:
 
 
 def session_of(row: Row) -> Session:
-    session_id, channel, chat, thread, generation, context_from, settings, person = row
+    session_id, channel, chat, thread, generation, context_from, settings, person, aside = row
     return Session(
         session_id=SessionId(number(session_id)),
         route=Route(channel=ChannelName(text(channel)), chat=text(chat), thread=text(thread)),
@@ -59,6 +60,7 @@ def session_of(row: Row) -> Session:
         context_from=Seq(number(context_from)),
         settings=settings_of(settings),
         person=text(person),
+        aside=text(aside),
     )
 
 
@@ -130,7 +132,6 @@ class EntryRow(NamedTuple):
         """What it says, and to whom. Only an ignored entry belongs to no session."""
         assert self.session_id is not None
         assert self.generation is not None
-        is_report = self.kind == EntryKind.REPORT
         return Entry(
             entry_id=self.entry_id,
             session_id=self.session_id,
@@ -139,9 +140,20 @@ class EntryRow(NamedTuple):
             source=self.source,
             external_id=self.external_id,
             sender=self.sender,
-            body=report_of(self.body) if is_report else words_of(self.body),
+            body=entry_body(self.kind, self.body),
             during_turn=self.during_turn,
         )
+
+
+def entry_body(kind: str, body: str) -> Words | ReportWords | ChildWords:
+    """What an entry of a kind says."""
+    match kind:
+        case EntryKind.REPORT:
+            return report_of(body)
+        case EntryKind.CHILD:
+            return child_words_of(body)
+        case _:
+            return words_of(body)
 
 
 def entry_of(row: Row) -> EntryRow:
@@ -188,7 +200,7 @@ def call_of(row: Row) -> CallRecord:
 
 def worker_of(row: Row) -> Worker:
     worker_id, host, pid, birth, version, started_ms, heartbeat_ms, *rest = row
-    draining, ended_ms, how, restart_by, found_dead, report = rest
+    draining, ended_ms, how, restart_by, found_dead, report, node, home = rest
     return Worker(
         worker_id=WorkerId(number(worker_id)),
         host=text(host),
@@ -203,6 +215,8 @@ def worker_of(row: Row) -> Worker:
         restart_by=maybe_text(restart_by),
         found_dead=number(found_dead),
         report=maybe_text(report),
+        node=text(node),
+        home=text(home),
     )
 
 
@@ -215,6 +229,13 @@ def read_session(tx: Reading, session_id: SessionId) -> Session:
 def find_session(tx: Reading, route: Route) -> Session | None:
     row = tx.row("session_by_route", channel=route.channel, chat=route.chat, thread=route.thread)
     return None if row is None else session_of(row)
+
+
+def whose_rules(tx: Reading, session_id: SessionId) -> SessionId:
+    """The chat whose rules hold for what is done in a session: a child has none of its own."""
+    session = read_session(tx, session_id)
+    found = find_session(tx, session.route) if session.is_child else None
+    return session_id if found is None else found.session_id
 
 
 def read_turn(tx: Reading, turn_id: TurnId) -> TurnRow | None:

@@ -6,19 +6,21 @@ from koboshi.domain import time_words
 from koboshi.domain.due import NotATime
 from koboshi.domain.ids import ChannelName, ScheduleId, SessionId, TurnId
 from koboshi.domain.ordering import read_order
-from koboshi.domain.schedule import ScheduleState
-from koboshi.domain.wish import MakeSchedule, TimedWish, WishOutcome, WishStatus, next_times
+from koboshi.domain.outbox import Delivery
+from koboshi.domain.wish import MakeSchedule, TimedWish, WishOutcome, WishStatus
 from koboshi.domain.worker import Breaker
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_number, number, numbers, text
 from koboshi.kernel.enqueue import enqueue_delivery_once
-from koboshi.kernel.facts import breaker_now, role_of_turn
+from koboshi.kernel.facts import breaker_now, least_speaker, role_of_turn
 from koboshi.kernel.filing import FILING, channels_known, fire_one
-from koboshi.kernel.keys import lock_found, lock_session, of_sessions
+from koboshi.kernel.keys import lock_found, lock_session, of_sessions, rows_locked
 from koboshi.kernel.occasions import next_due
+from koboshi.kernel.own_threads import thread_begun_by
 from koboshi.kernel.owners import owner_chats
 from koboshi.kernel.rows import read_session, read_turn, turn_of
-from koboshi.kernel.timed_rows import SCHEDULE_COLUMNS, occasion_of, read_schedule, schedule_of
+from koboshi.kernel.timed_rows import SCHEDULE_COLUMNS, schedule_of
+from koboshi.kernel.timed_views import schedule_view
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
 from koboshi.kernel.wishes import grant, wisher_in, zone_of_person
 from koboshi.ports.schedules import Fired, ScheduleView
@@ -75,7 +77,7 @@ class ScheduleVerbs:
             session = read_session(tx, session_id)
             channel = session.route.channel
             turn = None if turn_id is None else read_turn(tx, turn_id)
-            who = person if turn is None else turn.person
+            who = person if turn is None else least_speaker(tx, context, channel, turn)
             wisher = wisher_in(tx, context, channel, who, is_operator=is_operator)
             if turn is not None:  # the agent wishes for all whose words the turn holds
                 role = role_of_turn(tx, context, channel, turn.turn_id)
@@ -97,7 +99,7 @@ class ScheduleVerbs:
             wisher = wisher_in(tx, context, channel, person, is_operator=True)
             zone = zone_of_person(tx, channel, person)
             try:
-                order = read_order(text, tx.now_ms, context.zone_named(zone), zone)
+                order = read_order(text, tx.now_ms, context.zone_or_own(zone), zone)
             except NotATime as error:
                 return WishOutcome(status=WishStatus.REFUSED, words=str(error))
             return grant(tx, context, session, wisher, MakeSchedule(order=order), by, FILING)
@@ -113,13 +115,18 @@ class ScheduleVerbs:
             else:
                 rows = tx.rows("schedules_of_session", session_id=session_id, limit=limit)
             ids = [ScheduleId(number(row[0])) for row in rows]
-            found = (_view(tx, self._context, each, occasions) for each in ids)
+            found = (schedule_view(tx, self._context, each, occasions) for each in ids)
             return tuple(each for each in found if each is not None)
 
         return await self._readers.read(look)
 
     async def view(self, schedule_id: ScheduleId, *, occasions: int) -> ScheduleView | None:
-        return await self._readers.read(lambda tx: _view(tx, self._context, schedule_id, occasions))
+        return await self._readers.read(
+            lambda tx: schedule_view(tx, self._context, schedule_id, occasions)
+        )
+
+    async def thread_begun_by(self, delivery: Delivery) -> str:
+        return await self._readers.read(lambda tx: thread_begun_by(tx, delivery))
 
     async def zone_of_turn(self, turn_id: TurnId) -> str:
         def look(tx: Reading) -> str:
@@ -157,9 +164,10 @@ def _fire(tx: Transaction, context: VerbContext, limit: int) -> Fired:
             enqueue_delivery_once(tx, chat, cause, words, anchor="")
 
     known = channels_known(context)
-    for row in tx.rows("schedules_due", now=tx.now_ms, channels=known, limit=limit):
-        if not tx.try_lock(number(row[SCHEDULE_COLUMNS])):
-            continue
+    rows = rows_locked(
+        tx, "schedules_due", SCHEDULE_COLUMNS, now=tx.now_ms, channels=known, limit=limit
+    )
+    for row in rows:
         channel = ChannelName(text(row[SCHEDULE_COLUMNS + 1]))
         done = fire_one(tx, context, schedule_of(row), channel, tell_owners)
         decided.append((done.schedule.schedule_id, done.rule))
@@ -173,10 +181,8 @@ def _fire(tx: Transaction, context: VerbContext, limit: int) -> Fired:
 
 
 def _reckon(tx: Transaction, context: VerbContext, limit: int) -> int:
-    rows = tx.rows("schedules_to_reckon", limit=limit)
+    rows = rows_locked(tx, "schedules_to_reckon", SCHEDULE_COLUMNS, limit=limit)
     for row in rows:
-        if not tx.try_lock(number(row[SCHEDULE_COLUMNS])):
-            continue
         schedule = schedule_of(row)
         assert schedule.due_ms is not None
         # What has come stays due: it is judged by `fire`, and never skipped.
@@ -190,26 +196,3 @@ def _reckon(tx: Transaction, context: VerbContext, limit: int) -> int:
             zone_rules=context.zone_rules,
         )
     return len(rows)
-
-
-def _view(
-    tx: Reading, context: VerbContext, schedule_id: ScheduleId, occasions: int
-) -> ScheduleView | None:
-    schedule = read_schedule(tx, schedule_id)
-    if schedule is None:
-        return None
-    session = read_session(tx, schedule.session_id)
-    order = schedule.order
-    times: tuple[int, ...] = ()
-    if schedule.state is ScheduleState.ARMED and schedule.due_ms is not None:
-        zone = context.zone_named(order.zone)
-        later = next_times(order, zone, schedule.due_ms, schedule.created_ms)
-        times = (schedule.due_ms, *later)[:3]
-    rows = tx.rows("occasions_of", schedule_id=schedule_id, limit=occasions) if occasions else []
-    return ScheduleView(
-        schedule=schedule,
-        route=session.route,
-        occasions=tuple(map(occasion_of, rows)),
-        times=times,
-        rule=time_words.rule_of(schedule, context.zone_named(order.zone)),
-    )

@@ -25,6 +25,8 @@ CREATE TABLE workers (
                               'refused')),
     node         TEXT NOT NULL DEFAULT '',     -- the machine, by the name that the operator knows
     home         TEXT NOT NULL DEFAULT '',     -- the random id of the home that it owned
+    died_over    INTEGER NOT NULL DEFAULT 0,   -- turns that it ran when another node found it dead
+    fingerprint  TEXT NOT NULL DEFAULT '',     -- a mark for each section of its configuration
     -- An end without a time, or a time without an end.
     CHECK ((ended_ms IS NULL) = (ended_how IS NULL))
 ) STRICT;
@@ -32,6 +34,9 @@ CREATE TABLE workers (
 CREATE INDEX workers_not_ended ON workers (worker_id) WHERE ended_ms IS NULL;
 -- The boot breaker counts them.
 CREATE INDEX workers_unclean ON workers (worker_id) WHERE found_dead > 0;
+CREATE INDEX workers_dead ON workers (ended_ms) WHERE died_over > 0;
+-- Whether a home has a boot that lives.
+CREATE INDEX workers_by_home ON workers (home);
 CREATE INDEX workers_restarted ON workers (restart_by) WHERE restart_by IS NOT NULL;
 
 -- People who were paired by a code, beside those in the configuration. The key is the platform's stable
@@ -80,6 +85,21 @@ CREATE TABLE browsers (
     CHECK (expires_ms > made_ms)
 ) STRICT;
 
+-- Codes that let a browser in, once, as hashes. Any gateway on the database redeems them.
+CREATE TABLE login_codes (
+    code_hash  TEXT PRIMARY KEY,
+    expires_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Copies of files of a home that other nodes need: owed to people, or sent along by them.
+CREATE TABLE kept_files (
+    path    TEXT NOT NULL,                     -- below the home
+    part    INTEGER NOT NULL,                  -- pieces of a bounded size
+    content TEXT NOT NULL,                     -- in base64
+    kept_ms INTEGER NOT NULL,
+    PRIMARY KEY (path, part)
+) STRICT, WITHOUT ROWID;
+
 -- The account of a channel on its platform. Another account has other ids for everything. A channel that
 -- is not here has no account: ''.
 CREATE TABLE accounts (
@@ -88,7 +108,10 @@ CREATE TABLE accounts (
     bound_ms INTEGER NOT NULL,
     -- The last boot that connected as this account, and when it first did.
     connected_by INTEGER REFERENCES workers(worker_id),
-    connected_ms INTEGER
+    connected_ms INTEGER,
+    -- The boot that alone receives and sends, and how often that changed; NULL: none, or no such rule.
+    owner        INTEGER REFERENCES workers(worker_id),
+    epoch        INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE cursors (
@@ -131,8 +154,9 @@ CREATE TABLE sessions (
     lock_key     INTEGER NOT NULL DEFAULT 0,  -- a transaction that writes its rows holds it; stays after a move
     node         TEXT,                        -- where its newest turn was claimed; NULL: never
     person       TEXT NOT NULL DEFAULT '',    -- whose private chat it is; '': a group, or not known
-    -- Two sessions on one route.
-    UNIQUE (channel, chat, thread)
+    aside        TEXT NOT NULL DEFAULT '',    -- the schedule that works here beside the conversation; '': it is that
+    -- Two conversations on one route, or two places of one schedule.
+    UNIQUE (channel, chat, thread, aside)
 ) STRICT;
 
 -- The private chats of owners are asked about approvals.
@@ -219,7 +243,7 @@ CREATE TABLE inbox (
     session_id  INTEGER REFERENCES sessions,
     generation  INTEGER,
     kind        TEXT NOT NULL CHECK (kind IN ('message', 'command', 'report', 'ignored', 'occasion',
-                                              'goal')),
+                                              'goal', 'task', 'child')),
     source      TEXT NOT NULL,
     external_id TEXT NOT NULL,
     sender      TEXT NOT NULL,
@@ -444,6 +468,7 @@ CREATE TABLE processes (
     home          TEXT NOT NULL DEFAULT '',    -- the home that has its folder and watches it
     -- What keeps it inside. A process that ran before there was a boundary ran without one.
     boundary      TEXT NOT NULL DEFAULT 'none' CHECK (boundary IN ('bubblewrap', 'landlock', 'none')),
+    agent         TEXT NOT NULL DEFAULT '',    -- the foreign agent that it is, or works for; its end is not told
     -- Two processes for one call.
     UNIQUE (turn_id, call_id),
     CHECK ((state IN ('exited', 'killed', 'lost')) = (ended_ms IS NOT NULL))
@@ -474,6 +499,114 @@ CREATE TABLE watchers (
 
 CREATE INDEX watchers_armed ON watchers (process_id) WHERE state = 'armed';
 CREATE INDEX watchers_by_process ON watchers (process_id);
+
+-- Conversations with foreign agents, which speak the Agent Client Protocol.
+CREATE TABLE agent_sessions (
+    agent_session_id INTEGER PRIMARY KEY,
+    session_id  INTEGER NOT NULL REFERENCES sessions,
+    agent       TEXT NOT NULL,                 -- as the configuration names it
+    external_id TEXT,                          -- the agent's own name of it; NULL: it has not begun it
+    state       TEXT NOT NULL CHECK (state IN ('open', 'closed')),
+    reason      TEXT,                          -- why it was closed
+    opened_ms   INTEGER NOT NULL,
+    closed_ms   INTEGER,
+    -- Closed without a time, or a time on an open one.
+    CHECK ((state = 'closed') = (closed_ms IS NOT NULL))
+) STRICT;
+
+-- Two agents at once in one chat.
+CREATE UNIQUE INDEX one_agent_session ON agent_sessions (session_id) WHERE state = 'open';
+
+-- The processes of foreign agents, and how far each was read.
+CREATE TABLE agent_processes (
+    process_id       INTEGER PRIMARY KEY REFERENCES processes,
+    session_id       INTEGER NOT NULL REFERENCES sessions,
+    agent_session_id INTEGER NOT NULL REFERENCES agent_sessions,
+    read_offset      INTEGER NOT NULL DEFAULT 0,  -- what lies below in its spool is stored
+    said             TEXT NOT NULL DEFAULT '',    -- its words since its last step
+    can_load         INTEGER NOT NULL DEFAULT 0 CHECK (can_load IN (0, 1)),
+    replayed_turn    INTEGER,                     -- the newest turn whose mark its replay held
+    events           INTEGER NOT NULL DEFAULT 0,
+    used_ms          INTEGER NOT NULL,            -- when a turn last had to do with it
+    drained_ms       INTEGER,                     -- it has ended, and all that it wrote is stored
+    CHECK (read_offset >= 0)
+) STRICT;
+
+CREATE INDEX agent_processes_by_session ON agent_processes (agent_session_id, process_id);
+CREATE INDEX agent_processes_undrained ON agent_processes (process_id) WHERE drained_ms IS NULL;
+
+-- What is said to an agent. A row is committed before the file that its runner feeds, and makes the same
+-- file after a kill. The number is the id of the message on the wire.
+CREATE TABLE agent_messages (
+    process_id INTEGER NOT NULL REFERENCES agent_processes,
+    number     INTEGER NOT NULL,
+    session_id INTEGER NOT NULL REFERENCES sessions,
+    kind       TEXT NOT NULL CHECK (kind IN ('initialize', 'new', 'load', 'prompt', 'cancel', 'reply')),
+    turn_id    INTEGER REFERENCES turns,
+    rule       TEXT,                           -- of a prompt after a death: the rule that sent it
+    body       TEXT NOT NULL,
+    made_ms    INTEGER NOT NULL,
+    updates    INTEGER NOT NULL DEFAULT 0,     -- of a prompt: what the agent has told since
+    begun      INTEGER CHECK (begun IN (0, 1)),  -- of a prompt of a dead process: whether a byte of it was fed
+    asked_ms   INTEGER,                        -- a person was asked whether to go on after its death
+    settled_ms INTEGER,
+    error      TEXT,                           -- why the agent refused it
+    stop       TEXT,                           -- of a prompt: why the agent stopped
+    tokens_in  INTEGER NOT NULL DEFAULT 0,
+    tokens_out INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (process_id, number),
+    -- An outcome of what is not settled.
+    CHECK (settled_ms IS NOT NULL OR (error IS NULL AND stop IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- A prompt that reaches one process twice.
+CREATE UNIQUE INDEX one_prompt ON agent_messages (process_id, turn_id) WHERE kind = 'prompt';
+CREATE INDEX agent_prompts_by_turn ON agent_messages (turn_id, process_id) WHERE kind = 'prompt';
+
+-- What an agent asks of us, known by where it stands in the spool. Its effect and its answer hang on it.
+CREATE TABLE agent_requests (
+    process_id   INTEGER NOT NULL REFERENCES agent_processes,
+    spool_offset INTEGER NOT NULL,
+    session_id   INTEGER NOT NULL REFERENCES sessions,
+    turn_id      INTEGER REFERENCES turns,     -- NULL: it came outside of a turn
+    external_id  TEXT NOT NULL,                -- the agent's id of it, as JSON
+    method       TEXT NOT NULL,
+    params       TEXT NOT NULL,
+    call_id      TEXT,                         -- of a permission that a person is asked for
+    answer       INTEGER,                      -- the number of the message that answers it
+    note         TEXT,                         -- what was decided about it
+    at_ms        INTEGER NOT NULL,
+    PRIMARY KEY (process_id, spool_offset)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX agent_requests_open ON agent_requests (process_id, spool_offset) WHERE answer IS NULL;
+
+-- What else an agent told: plans, thoughts, and whatever came outside of a turn. Never delivered.
+CREATE TABLE agent_events (
+    process_id   INTEGER NOT NULL REFERENCES agent_processes,
+    spool_offset INTEGER NOT NULL,
+    session_id   INTEGER NOT NULL REFERENCES sessions,
+    turn_id      INTEGER REFERENCES turns,
+    kind         TEXT NOT NULL,
+    body         TEXT NOT NULL,
+    at_ms        INTEGER NOT NULL,
+    PRIMARY KEY (process_id, spool_offset)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX agent_events_by_turn ON agent_events (turn_id, process_id, spool_offset)
+    WHERE turn_id IS NOT NULL;
+
+-- Homes of other gateways that were moved in. Their files are staged in the home until they are in place.
+CREATE TABLE imports (
+    digest       TEXT PRIMARY KEY,             -- of all that was moved in, and the name of its folder
+    source       TEXT NOT NULL,                -- 'hermes', 'openclaw'
+    files        TEXT NOT NULL,                -- where each goes, as JSON
+    committed_ms INTEGER NOT NULL,
+    finished_ms  INTEGER                       -- when all files were in place; NULL: a start finishes it
+) STRICT;
+
+-- Finding what is to be finished costs nothing.
+CREATE INDEX imports_unfinished ON imports (digest) WHERE finished_ms IS NULL;
 
 -- What each minute was like, for the charts of the page: counted from the journal behind `upto_seq`.
 CREATE TABLE minutes (
@@ -536,6 +669,9 @@ CREATE TABLE schedules (
     created_by  TEXT NOT NULL,
     created_ms  INTEGER NOT NULL,
     changed_ms  INTEGER NOT NULL,
+    plain       INTEGER NOT NULL DEFAULT 0 CHECK (plain IN (0, 1)),  -- its words are told as they are
+    own_session INTEGER REFERENCES sessions,   -- where it works, if not in the conversation
+    thread_why  TEXT,                          -- why it has no thread of its own
     -- The same call or command makes two.
     UNIQUE (created_by),
     -- Armed without a time, or a time on one that is not armed.
@@ -548,6 +684,8 @@ CREATE TABLE schedules (
 CREATE INDEX schedules_due ON schedules (due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX schedules_recheck ON schedules (schedule_id) WHERE recheck = 1;
 CREATE INDEX schedules_by_session ON schedules (session_id, schedule_id);
+-- What was told without the model since it last heard of the chat.
+CREATE INDEX schedules_plain ON schedules (session_id, changed_ms) WHERE plain = 1;
 
 -- What became of each due time. One row may stand for several that were missed.
 CREATE TABLE occasions (
@@ -571,6 +709,7 @@ CREATE TABLE zones (
     channel TEXT NOT NULL,
     person  TEXT NOT NULL,
     zone    TEXT NOT NULL,                     -- '': the person was asked
+    told    INTEGER NOT NULL DEFAULT 1 CHECK (told IN (0, 1)),  -- by the person; 0: by the platform
     PRIMARY KEY (channel, person)
 ) STRICT, WITHOUT ROWID;
 
@@ -614,12 +753,189 @@ CREATE UNIQUE INDEX one_goal ON goals (session_id) WHERE state NOT IN ('done', '
 CREATE INDEX goals_judging ON goals (not_before_ms) WHERE state = 'judging';
 CREATE INDEX goals_waiting ON goals (goal_id) WHERE state = 'waiting';
 
+-- Sub-agents. The work of a turn that another session does; its parent hears of its end once, by an entry
+-- of the inbox whose key is the child.
+CREATE TABLE children (
+    child_id    INTEGER PRIMARY KEY,
+    session_id  INTEGER NOT NULL REFERENCES sessions,  -- its parent's
+    generation  INTEGER NOT NULL,              -- of its parent, when it was made
+    turn_id     INTEGER NOT NULL REFERENCES turns,
+    call_id     TEXT NOT NULL,
+    person      TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    task        TEXT NOT NULL,
+    depth       INTEGER NOT NULL CHECK (depth >= 1),
+    state       TEXT NOT NULL CHECK (state IN ('waiting', 'working', 'ended')),
+    own_session INTEGER REFERENCES sessions,   -- where it works; NULL: it has not begun
+    how         TEXT,                          -- it ended
+    made_ms     INTEGER NOT NULL,
+    begun_ms    INTEGER,
+    ended_ms    INTEGER,
+    -- One call makes two.
+    UNIQUE (turn_id, call_id),
+    -- Two work in one place.
+    UNIQUE (own_session),
+    -- At work without a place, or since no time.
+    CHECK (state <> 'working' OR own_session IS NOT NULL),
+    CHECK ((own_session IS NULL) = (begun_ms IS NULL)),
+    -- An end without a time, or without a word how.
+    CHECK ((state = 'ended') = (ended_ms IS NOT NULL)),
+    CHECK ((ended_ms IS NULL) = (how IS NULL))
+) STRICT;
+
+-- Finding those that are open costs nothing per one that has ended.
+CREATE INDEX children_open ON children (session_id, child_id) WHERE ended_ms IS NULL;
+CREATE INDEX children_by_session ON children (session_id, child_id);
+
+CREATE TRIGGER ended_children_stay_ended BEFORE UPDATE OF state ON children WHEN OLD.ended_ms IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'a child that has ended stays ended'); END;
+-- Whose memory there is: a person's on a channel, or a group's. The row stays when its words are erased.
+CREATE TABLE memory_scopes (
+    scope_id   INTEGER PRIMARY KEY,
+    channel    TEXT NOT NULL,
+    kind       TEXT NOT NULL CHECK (kind IN ('person', 'chat')),
+    name       TEXT NOT NULL,                  -- the platform's id; '': the one owner of the channel
+    revision   INTEGER NOT NULL DEFAULT 0,
+    erased_revision INTEGER NOT NULL DEFAULT 0, -- files from before it are not read any more
+    changed_ms INTEGER NOT NULL,
+    -- Two memories of one person, or of one group.
+    UNIQUE (channel, kind, name),
+    CHECK (erased_revision <= revision)
+) STRICT;
+
+CREATE INDEX memory_scopes_changed ON memory_scopes (changed_ms);
+
+-- What is remembered, since which revision of its scope, and until which.
+CREATE TABLE memories (
+    memory_id INTEGER PRIMARY KEY,
+    scope_id  INTEGER NOT NULL REFERENCES memory_scopes,
+    shelf     TEXT NOT NULL CHECK (shelf IN ('memory', 'user')),
+    text      TEXT NOT NULL,
+    turn_id   INTEGER REFERENCES turns,        -- where it was noted; NULL: by hand, or by the operator
+    born      INTEGER NOT NULL,
+    died      INTEGER,
+    -- Gone before it was there.
+    CHECK (died IS NULL OR died > born)
+) STRICT;
+
+CREATE INDEX memories_alive ON memories (scope_id, memory_id) WHERE died IS NULL;
+CREATE INDEX memories_begun ON memories (scope_id, born);
+CREATE INDEX memories_gone ON memories (scope_id, died) WHERE died IS NOT NULL;
+CREATE INDEX memories_of_turn ON memories (turn_id) WHERE turn_id IS NOT NULL;
+
+-- The changes of a memory, each by the call, the command or the hand that made it.
+CREATE TABLE memory_revisions (
+    scope_id INTEGER NOT NULL REFERENCES memory_scopes,
+    revision INTEGER NOT NULL,
+    kind     TEXT NOT NULL CHECK (kind IN ('add', 'replace', 'remove', 'hand', 'undo', 'erase')),
+    made_by  TEXT NOT NULL,                    -- call:<turn>/<id>, entry:<id>, hand:…, operator:…
+    turn_id  INTEGER REFERENCES turns,
+    undoes   INTEGER,                          -- the revision that it takes back
+    words    TEXT NOT NULL,                    -- what the caller was told
+    at_ms    INTEGER NOT NULL,
+    PRIMARY KEY (scope_id, revision),
+    -- A call that acts twice.
+    UNIQUE (made_by)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX memory_revisions_of_turn ON memory_revisions (turn_id) WHERE turn_id IS NOT NULL;
+
+-- Contents of memory files that are known, by home: those that were written, and hand edits that were read.
+CREATE TABLE memory_pictures (
+    scope_id INTEGER NOT NULL REFERENCES memory_scopes,
+    shelf    TEXT NOT NULL CHECK (shelf IN ('memory', 'user')),
+    home     TEXT NOT NULL,
+    digest   TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    written  INTEGER NOT NULL DEFAULT 0 CHECK (written IN (0, 1)),  -- the file is there
+    trouble  TEXT,                             -- why a hand edit is not taken over
+    PRIMARY KEY (scope_id, shelf, home, digest)
+) STRICT, WITHOUT ROWID;
+
+-- What a turn was shown beside its conversation, the same after every crash.
+CREATE TABLE shown_texts (
+    digest TEXT PRIMARY KEY,
+    text   TEXT NOT NULL,
+    at_ms  INTEGER NOT NULL                    -- when a turn was last given it
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE turn_shown (
+    turn_id  INTEGER PRIMARY KEY REFERENCES turns,
+    digest   TEXT NOT NULL,
+    scope_id INTEGER REFERENCES memory_scopes, -- NULL: no memory was in it
+    revision INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE INDEX turn_shown_by_digest ON turn_shown (digest);
+
 -- An entry that is taken away takes its occasion along.
 CREATE TRIGGER occasions_are_dropped AFTER UPDATE OF state ON inbox
     WHEN NEW.state = 'dropped' AND NEW.kind = 'occasion'
 BEGIN
     UPDATE occasions SET verdict = 'dropped', rule = 'taken-away' WHERE entry_id = NEW.entry_id;
 END;
+
+-- Models of the chain that are not asked until a moment, with why. A row stays until a reply of the model
+-- deletes it, so that failures in a row make longer benches.
+CREATE TABLE model_benches (
+    model    TEXT NOT NULL,                    -- as the configuration names it
+    node     TEXT NOT NULL,                    -- where it is out of reach; '': on all nodes
+    trouble  TEXT NOT NULL,
+    reason   TEXT NOT NULL,
+    tries    INTEGER NOT NULL CHECK (tries > 0),
+    since_ms INTEGER NOT NULL,                 -- the first failure of the row
+    until_ms INTEGER NOT NULL,
+    wait_ms  INTEGER NOT NULL,                 -- its length
+    PRIMARY KEY (model, node)
+) STRICT, WITHOUT ROWID;
+
+-- Which model a turn is on, where that is not the first one.
+CREATE TABLE turn_models (
+    turn_id INTEGER PRIMARY KEY REFERENCES turns,
+    model   TEXT NOT NULL,
+    because TEXT NOT NULL,
+    at_ms   INTEGER NOT NULL
+) STRICT;
+
+-- What was spent and reserved of one limit on one day. Amounts are millionths of a dollar, or tokens.
+CREATE TABLE purses (
+    purse_id INTEGER PRIMARY KEY,
+    day      INTEGER NOT NULL,
+    scope    TEXT NOT NULL CHECK (scope IN ('all', 'person', 'chat', 'schedule')),
+    subject  TEXT NOT NULL,
+    unit     TEXT NOT NULL CHECK (unit IN ('money', 'tokens')),
+    used     INTEGER NOT NULL DEFAULT 0 CHECK (used >= 0),
+    reserved INTEGER NOT NULL DEFAULT 0 CHECK (reserved >= 0),
+    more     INTEGER NOT NULL DEFAULT 0 CHECK (more >= 0), -- what an owner added to the limit
+    -- Two counters of one limit.
+    UNIQUE (day, scope, subject, unit)
+) STRICT;
+
+-- Calls that reserved their estimate and are not settled. The reservation of a worker that is gone
+-- counts as used.
+CREATE TABLE bills (
+    bill_id   INTEGER PRIMARY KEY,
+    worker_id INTEGER NOT NULL,
+    purses    TEXT NOT NULL,                   -- which counters hold it
+    model     TEXT NOT NULL,
+    amount    INTEGER NOT NULL CHECK (amount >= 0),
+    made_ms   INTEGER NOT NULL
+) STRICT;
+
+-- Whether the rows of this database are those that count, once they were moved from one store to another.
+-- Without a row they are. 'arriving': they are not, until the move is finished. 'moved': they no longer are.
+CREATE TABLE moves (
+    one     INTEGER PRIMARY KEY CHECK (one = 1),
+    move_id TEXT NOT NULL,
+    state   TEXT NOT NULL CHECK (state IN ('arriving', 'live', 'moved')),
+    place   TEXT NOT NULL,                     -- where the rows come from, or went to
+    at_ms   INTEGER NOT NULL
+) STRICT;
+
+-- A gateway that works on rows that do not count.
+CREATE TRIGGER no_worker_where_rows_do_not_count BEFORE INSERT ON workers
+    WHEN EXISTS (SELECT 1 FROM moves WHERE state <> 'live')
+BEGIN SELECT RAISE(ABORT, 'the rows of this database are elsewhere'); END;
 
 -- Everything that happened, in the order of the commits. Written by triggers, so no verb can forget it.
 CREATE TABLE journal (
@@ -634,7 +950,8 @@ CREATE TABLE journal (
     reason     TEXT,
     session_id INTEGER,
     turn_id    INTEGER,
-    worker_id  INTEGER
+    worker_id  INTEGER,
+    by_worker  INTEGER                         -- who wrote it, where several nodes do; 0: no worker
 ) STRICT;
 
 CREATE INDEX journal_by_session ON journal (session_id, seq) WHERE session_id IS NOT NULL;
@@ -772,4 +1089,29 @@ CREATE TRIGGER journal_goal_moved AFTER UPDATE OF state ON goals WHEN NEW.state 
     INSERT INTO journal (at_ms, subject, number, event, before, after, rule, session_id, turn_id)
     VALUES (NEW.changed_ms, 'goal', NEW.goal_id, NEW.state, OLD.state, NEW.state, NEW.rule,
             NEW.session_id, NEW.judged_turn);
+END;
+
+CREATE TRIGGER journal_child_made AFTER INSERT ON children BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, after, session_id, turn_id)
+    VALUES (NEW.made_ms, 'child', NEW.child_id, 'made', NEW.state, NEW.session_id, NEW.turn_id);
+END;
+
+CREATE TRIGGER journal_child_moved AFTER UPDATE OF state ON children WHEN NEW.state <> OLD.state BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, before, after, reason, session_id, turn_id)
+    VALUES (coalesce(NEW.ended_ms, NEW.begun_ms), 'child', NEW.child_id,
+            CASE WHEN NEW.state = 'ended' THEN 'ended' ELSE 'begun' END, OLD.state, NEW.state, NEW.how,
+            NEW.session_id, NEW.turn_id);
+END;
+
+CREATE TRIGGER journal_model_taken AFTER INSERT ON turn_models BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, after, reason, session_id, turn_id)
+    SELECT NEW.at_ms, 'model', NEW.turn_id, 'taken', NEW.model, NEW.because, session_id, NEW.turn_id
+    FROM turns WHERE turn_id = NEW.turn_id;
+END;
+
+CREATE TRIGGER journal_model_changed AFTER UPDATE OF model ON turn_models BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, before, after, reason, session_id, turn_id)
+    SELECT NEW.at_ms, 'model', NEW.turn_id, 'taken', OLD.model, NEW.model, NEW.because, session_id,
+           NEW.turn_id
+    FROM turns WHERE turn_id = NEW.turn_id;
 END;

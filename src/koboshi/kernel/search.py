@@ -17,7 +17,8 @@ from koboshi.domain.finding import excerpt_of, holds, wanted_words
 from koboshi.domain.ids import ChannelName, shown
 from koboshi.domain.transcript import Answer, Body, Message
 from koboshi.kernel.decode import body_of, number, text
-from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
+from koboshi.kernel.keys import key_named
+from koboshi.kernel.transaction import Keys, Readers, Reading, Transaction, Writer
 from koboshi.ports.search import SearchHit
 
 TAIL_MAX = 2_000
@@ -48,7 +49,9 @@ class SearchVerbs:
 
         if not await self._readers.read(look):
             return 0
-        return await self._writer.write("search.index", lambda tx: _index(tx, limit))
+        return await self._writer.write(
+            "search.index", lambda tx: _index(tx, limit), Keys(chats=(key_named("search"),))
+        )
 
     async def clear(self) -> None:
         await self._writer.write("search.clear", _clear)
@@ -120,7 +123,7 @@ def _hit(tx: Reading, channel: ChannelName, words: tuple[str, ...], seq: int) ->
     row = tx.row("search_hit", seq=seq, channel=channel)
     if row is None:
         return None
-    kind, body, at_ms, chat, title = row
+    kind, body, at_ms, chat, title, turn_id = row
     said = body_of(kind, body)
     return SearchHit(
         chat=text(chat),
@@ -128,6 +131,7 @@ def _hit(tx: Reading, channel: ChannelName, words: tuple[str, ...], seq: int) ->
         excerpt=excerpt_of(_said(said), words),
         at_ms=number(at_ms),
         message=shown("message", said.entry_id) if isinstance(said, Message) else "",
+        turn=shown("turn", number(turn_id)),
     )
 
 

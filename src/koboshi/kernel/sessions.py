@@ -6,9 +6,10 @@ from koboshi.domain.ids import SessionId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
 from koboshi.kernel.decode import encoded
-from koboshi.kernel.keys import key_for, lock, lock_session
+from koboshi.kernel.keys import key_for, lock, lock_session, model_key
 from koboshi.kernel.rows import find_session
 from koboshi.kernel.transaction import Readers, Transaction
+from koboshi.ports.channel import Inbound
 
 
 class SessionVerbs:
@@ -21,6 +22,9 @@ class SessionVerbs:
 
 def set_session(tx: Transaction, session_id: SessionId, settings: Settings) -> None:
     words = encoded(settings)
+    if settings.model is not None:  # an owner's word: it is asked again at once
+        lock(tx, model_key(settings.model))
+        tx.change("bench_lift_all", model=settings.model)
     tx.change("session_set", session_id=session_id, settings=words, now=tx.now_ms)
 
 
@@ -45,8 +49,16 @@ def find_or_make_session(tx: Transaction, route: Route) -> Session:
     return session
 
 
+def known_as(tx: Transaction, session: Session, inbound: Inbound) -> Session:
+    """Store once whose private chat it is: owners are asked there about what members want, and the
+    agent is shown what it remembers of the person. A chat that others have joined is none."""
+    if not inbound.is_private and not inbound.is_group:
+        return session
+    return known_as_private(tx, session, inbound.sender if inbound.is_private else "")
+
+
 def known_as_private(tx: Transaction, session: Session, person: str) -> Session:
-    """Store once whose private chat it is: owners are asked there about what members want."""
+    """Store whose private chat it is; empty: it is none."""
     if session.person == person:
         return session
     tx.change("session_of_person", session_id=session.session_id, person=person)

@@ -27,19 +27,20 @@ from koboshi.domain.schedule import (
 from koboshi.kernel.decode import maybe_number, maybe_text, number, text
 from koboshi.kernel.transaction import Reading, Row
 
-SCHEDULE_COLUMNS = 24
+SCHEDULE_COLUMNS = 27
 GOAL_COLUMNS = 24
 
 
 def schedule_of(row: Row) -> Schedule:
     schedule_id, session_id, person, *ordered = row[:14]
     state, reason, revision, due_ms, again_of, tries, failures, *made = row[14:SCHEDULE_COLUMNS]
-    alerted_ms, created_by, created_ms = made
+    alerted_ms, created_by, created_ms, plain, own_session, thread_why = made
+    own = maybe_number(own_session)
     return Schedule(
         schedule_id=ScheduleId(number(schedule_id)),
         session_id=SessionId(number(session_id)),
         person=text(person),
-        order=_order_of(tuple(ordered)),
+        order=_order_of((*ordered, plain)),
         state=ScheduleState(text(state)),
         reason=maybe_text(reason),
         revision=number(revision),
@@ -50,11 +51,14 @@ def schedule_of(row: Row) -> Schedule:
         alerted_ms=maybe_number(alerted_ms),
         created_by=text(created_by),
         created_ms=number(created_ms),
+        own_session=None if own is None else SessionId(own),
+        thread_why=maybe_text(thread_why),
     )
 
 
 def _order_of(row: Row) -> Order:
-    name, kind, expression, zone, prompt, command, place, late, late_ms, overlap, quiet = row
+    name, kind, expression, zone, prompt, command, place, late, *rest = row
+    late_ms, overlap, quiet, plain = rest
     return Order(
         name=text(name),
         kind=ScheduleKind(text(kind)),
@@ -67,6 +71,7 @@ def _order_of(row: Row) -> Order:
         late_ms=maybe_number(late_ms),
         overlap=Overlap(text(overlap)),
         quiet=bool(quiet),
+        is_plain=bool(plain),
     )
 
 

@@ -57,6 +57,11 @@ class Transaction(Reading, Protocol):
 
     hints: set[str]
 
+    @property
+    def uses_keys(self) -> bool:
+        """Whether others may write at the same time. Else no key is looked for (`keys.py`)."""
+        ...
+
     def change(self, query: str, **values: Value) -> int:
         """Run the named query; how many rows it touched itself."""
         ...

@@ -62,13 +62,12 @@ from koboshi.kernel.claims import (
     release_turn,
     start,
     take,
-    turns_held_up,
 )
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_number, number, numbers
 from koboshi.kernel.enqueue import enqueue_delivery
-from koboshi.kernel.facts import is_worked_on, standing_of_turn
-from koboshi.kernel.keys import lock_found, of_sessions
+from koboshi.kernel.facts import is_worked_on, standing_of_turn, turns_held_up
+from koboshi.kernel.keys import lock_found, of_sessions, rows_locked
 from koboshi.kernel.loading import covered_by, fenced, load_turn, newest_summary
 from koboshi.kernel.next_turn import attach_at_boundary, go_on_after, readmit_reports
 from koboshi.kernel.operator_action import will_of_operator
@@ -82,7 +81,7 @@ from koboshi.kernel.record import (
 )
 from koboshi.kernel.recovery import apply_verdict
 from koboshi.kernel.rows import is_unresolved, read_question, read_session, read_turn
-from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
+from koboshi.kernel.transaction import Readers, Reading, Transaction, Value, Writer
 from koboshi.ports.store import NO_SIZES, Loaded
 
 DEADLY_MS = 20_000
@@ -112,7 +111,9 @@ class TurnVerbs:
     async def due_in_ms(self, *, with_recovered: bool = True) -> int | None:
         def look(tx: Reading) -> int | None:
             kinds = (0, 1) if with_recovered else (0,)
-            found = [first_number(tx.row("turns_next_due", recovered=kind)) for kind in kinds]
+            here: dict[str, Value] = {"now": tx.now_ms, "node": self._context.node}
+            rows = [tx.row("turns_next_due", recovered=kind, **here) for kind in kinds]
+            found = [first_number(row) for row in rows]
             due = [max(0, due_ms - tx.now_ms) for due_ms in found if due_ms is not None]
             return min(due, default=None)
 
@@ -331,11 +332,10 @@ class TurnVerbs:
 
     async def expire(self, limit: int) -> int:
         def operation(tx: Transaction) -> int:
-            rows = tx.rows("turns_expired", now=tx.now_ms, limit=limit)
-            free = [turn_id for turn_id, key in rows if tx.try_lock(number(key))]
-            for turn_id in free:
+            rows = rows_locked(tx, "turns_expired", 1, now=tx.now_ms, limit=limit)
+            for turn_id, _ in rows:
                 expire_question(tx, self._context, TurnId(number(turn_id)))
-            return len(free)
+            return len(rows)
 
         return await self._writer.write("turns.expire", operation)
 
@@ -368,16 +368,19 @@ def _claim_due(
     def claim(due: DueTurn) -> Claim | None:
         if not tx.try_lock(due.lock_key):
             return None
-        if not is_plain(tx, context, due) and not _lets_through(tx, context, due.turn_id):
+        if not is_plain(tx, context, due) and not _lets_through(tx, context, due):
             return None
         return take(tx, context, due, worker_id, is_recovered=is_recovered)
 
-    found = find_due(tx, worker_id, limit, is_recovered=is_recovered)
+    found = find_due(tx, context, worker_id, limit, is_recovered=is_recovered)
     return tuple(each for each in tx.each(claim, found) if each is not None)
 
 
-def _lets_through(tx: Transaction, context: VerbContext, turn_id: TurnId) -> bool:
-    """A turn that was worked on before is judged again, so that no stale turn is claimed."""
-    turn = read_turn(tx, turn_id)
+def _lets_through(tx: Transaction, context: VerbContext, due: DueTurn) -> bool:
+    """A turn that was worked on before is judged again, so that no stale turn is claimed. One that
+    another node took or ended before its key was held is not ours to judge."""
+    turn = read_turn(tx, due.turn_id)
     assert turn is not None
+    if turn.closed_ms is not None or turn.epoch != due.epoch or is_worked_on(tx, turn):
+        return False
     return apply_verdict(tx, context, turn).kind is VerdictKind.RESUME

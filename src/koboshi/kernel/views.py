@@ -5,18 +5,24 @@ from collections.abc import Sequence
 from koboshi.domain.files import OutFile
 from koboshi.domain.ids import (
     ChannelName,
+    ChildId,
     DeliveryId,
     EntryId,
+    GoalId,
     ProcessId,
+    ScheduleId,
     SessionId,
     TurnId,
     WorkerId,
 )
+from koboshi.domain.memory import MemoryId
 from koboshi.domain.process import Process
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Past
 from koboshi.domain.worker import Worker
 from koboshi.kernel import overview
+from koboshi.kernel.agent_views import words_of
+from koboshi.kernel.child_views import child_turn, family_of
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import file_of, first_number, first_text, number, text, texts
 from koboshi.kernel.facts import (
@@ -29,7 +35,9 @@ from koboshi.kernel.facts import (
 )
 from koboshi.kernel.held_up import read_hold_up
 from koboshi.kernel.journal_tally import tally_since
+from koboshi.kernel.memory_rows import shown_words, story_of
 from koboshi.kernel.minute_rows import minutes_since
+from koboshi.kernel.node_rows import nodes_of
 from koboshi.kernel.overview import (
     calls_of,
     deliveries_on,
@@ -52,10 +60,14 @@ from koboshi.kernel.rows import (
     turn_of,
     worker_of,
 )
+from koboshi.kernel.timed_views import goal_view, schedule_view
 from koboshi.kernel.transaction import Readers, Reading, Value
 from koboshi.kernel.view_rows import delivery_view, event_of, journal_line
+from koboshi.ports.memory import MemoryStory
+from koboshi.ports.schedules import GoalView, ScheduleView
 from koboshi.ports.tally import Tally
 from koboshi.ports.views import (
+    AgentWords,
     CallView,
     ChatView,
     DeliveryView,
@@ -84,11 +96,16 @@ class ViewVerbs:
 
     async def status(self) -> Status:
         def look(tx: Reading) -> Status:
-            newest = tx.row("worker_newest", limit=1)
+            own_id = self._context.worker_id
+            if own_id is None:
+                newest = tx.row("worker_newest", limit=1)
+            else:
+                newest = tx.row("worker_by_id", worker_id=own_id)
             worker = None if newest is None else worker_of(newest)
             served = None
             if worker is not None:
-                served = tx.row("worker_before", worker_id=worker.worker_id)
+                who, home = worker.worker_id, worker.home
+                served = tx.row("worker_before", worker_id=who, home=home)
             gap = first_text(tx.row("gap_open"))
             return Status(
                 worker=worker,
@@ -105,6 +122,7 @@ class ViewVerbs:
                 outbox_held=tx.number("count_held"),
                 gap=gap,
                 turns_unheard=tx.number("count_unheard"),
+                nodes=nodes_of(tx) if self._context.is_shared else (),
             )
 
         return await self._readers.read(look)
@@ -151,6 +169,20 @@ class ViewVerbs:
 
     async def tally(self, worker_id: WorkerId, after: int | None) -> Tally:
         return await self._readers.read(lambda tx: tally_since(tx, worker_id, after))
+
+    async def schedule(self, schedule_id: ScheduleId, occasions: int) -> ScheduleView | None:
+        return await self._readers.read(
+            lambda tx: schedule_view(tx, self._context, schedule_id, occasions)
+        )
+
+    async def child_turn(self, child_id: ChildId) -> TurnId | None:
+        return await self._readers.read(lambda tx: child_turn(tx, child_id))
+
+    async def goal(self, goal_id: GoalId) -> GoalView | None:
+        return await self._readers.read(lambda tx: goal_view(tx, goal_id))
+
+    async def memory(self, memory_id: MemoryId) -> MemoryStory | None:
+        return await self._readers.read(lambda tx: story_of(tx, self._context.home, memory_id))
 
     async def trace(self, entry_id: EntryId) -> Trace | None:
         return await self._readers.read(lambda tx: trace_of(tx, self._context, entry_id))
@@ -208,6 +240,9 @@ class ViewVerbs:
 
     async def steps_of(self, turn_id: TurnId, limit: int) -> tuple[StepView, ...]:
         return await self._readers.read(lambda tx: overview.steps_of(tx, turn_id, limit))
+
+    async def agent_words(self, turn_id: TurnId, limit: int) -> tuple[AgentWords, ...]:
+        return await self._readers.read(lambda tx: words_of(tx, turn_id, limit))
 
     async def now_ms(self) -> int:
         return await self._readers.read(lambda tx: tx.now_ms)
@@ -304,4 +339,6 @@ def _explain(tx: Reading, context: VerbContext, turn_id: TurnId) -> Explanation 
         question=None if turn.question_seq is None else read_question(tx, turn.question_seq).text,
         held_up=read_hold_up(tx, context, turn),
         barred=barred,
+        family=family_of(tx, turn),
+        memory=shown_words(tx, turn_id),
     )

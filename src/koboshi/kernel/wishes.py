@@ -38,6 +38,7 @@ from koboshi.domain.wish import (
     next_times,
     why_no_goal,
     why_no_order,
+    why_not_their_goal,
     why_not_theirs,
 )
 from koboshi.kernel.context import VerbContext
@@ -78,7 +79,7 @@ def wisher_in(
         schedules=tx.number("schedules_of_person", channel=channel, person=person),
         schedules_max=context.schedules_max,
         now_ms=tx.now_ms,
-        zone=context.zone_named(zone_of_person(tx, channel, person)),
+        zone=context.zone_or_own(zone_of_person(tx, channel, person)),
         is_operator=is_operator,
     )
 
@@ -101,9 +102,9 @@ def grant(
         case BeginGoal(text=text):
             return _begin_goal(tx, context, session, wisher, text, by, filing)
         case MoveGoal(event=event):
-            return _move_goal(tx, context, session, event)
+            return _move_goal(tx, context, session, wisher, event)
         case AddCriterion(text=text):
-            return _add_criterion(tx, session, text)
+            return _add_criterion(tx, session, wisher, text)
         case ChangeSchedule() | MoveSchedule() | RunSchedule():
             schedule = read_schedule(tx, wish.schedule_id)
             if schedule is None or schedule.state is ScheduleState.REMOVED:
@@ -136,6 +137,7 @@ def _order_values(order: Order) -> dict[str, Value]:
         "late_ms": order.late_ms,
         "overlap": order.overlap,
         "quiet": int(order.quiet),
+        "plain": int(order.is_plain),
     }
 
 
@@ -150,7 +152,7 @@ def _make(
     before = tx.row("schedule_by_maker", created_by=by)
     if before is not None:
         return _told(context, schedule_of(before), tx.now_ms, WishStatus.SAME)
-    zone = context.zone_named(order.zone)
+    zone = context.zone_or_own(order.zone)
     refusal = why_no_order(order, wisher, is_new=True)
     if refusal is not None:
         return _refused(refusal)
@@ -173,7 +175,7 @@ def _make(
 
 def _told(context: VerbContext, schedule: Schedule, now_ms: int, status: WishStatus) -> WishOutcome:
     order = schedule.order
-    zone = context.zone_named(order.zone)
+    zone = context.zone_or_own(order.zone)
     times = next_times(order, zone, now_ms, schedule.created_ms)
     words = time_words.made(schedule, times, zone)
     return WishOutcome(status=status, words=words, schedule=schedule, times=times)
@@ -208,7 +210,7 @@ def _change(
     refusal = why_no_order(order, wisher, is_new=False)
     if refusal is not None:
         return _refused(refusal)
-    zone = context.zone_named(order.zone)
+    zone = context.zone_or_own(order.zone)
     times = next_times(order, zone, tx.now_ms, schedule.created_ms)
     tx.change("schedule_reorder", schedule_id=schedule.schedule_id, **_order_values(order))
     move_schedule(tx, context, schedule, ScheduleEvent.CHANGED, due_ms=times[0])
@@ -334,11 +336,14 @@ def _begin_goal(
 
 
 def _move_goal(
-    tx: Transaction, context: VerbContext, session: Session, event: GoalEvent
+    tx: Transaction, context: VerbContext, session: Session, wisher: Wisher, event: GoalEvent
 ) -> WishOutcome:
     goal = goal_in(tx, session.session_id)
     if goal is None:
         return _not_found("There is no goal here. /goal and what you want sets one.")
+    refusal = why_not_their_goal(goal, wisher)
+    if refusal is not None and event is not GoalEvent.PAUSED:
+        return _refused(refusal)
     name = time_words.quoted(goal.text)
     match event:
         case GoalEvent.PAUSED if goal.state is not GoalState.PAUSED:
@@ -367,11 +372,11 @@ def _move_goal(
     return WishOutcome(status=WishStatus.DONE, words=words)
 
 
-def _add_criterion(tx: Transaction, session: Session, text: str) -> WishOutcome:
+def _add_criterion(tx: Transaction, session: Session, wisher: Wisher, text: str) -> WishOutcome:
     goal = goal_in(tx, session.session_id)
     if goal is None:
         return _not_found("There is no goal here. /goal and what you want sets one.")
-    refusal = why_no_goal(text, len(goal.criteria))
+    refusal = why_not_their_goal(goal, wisher) or why_no_goal(text, len(goal.criteria))
     if refusal is not None:
         return _refused(refusal)
     criteria = encoded([*goal.criteria, text])

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from koboshi.domain import phrases
 from koboshi.domain.burial import LifeSign
+from koboshi.domain.errors import NodeTaken
 from koboshi.domain.ids import EntryId, SessionId, WorkerId
 from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.witness import Witness
@@ -18,6 +19,9 @@ from koboshi.kernel.record import ask_restart
 from koboshi.kernel.rows import read_entry, worker_of
 from koboshi.kernel.transaction import Readers, Row, Transaction, Writer
 from koboshi.ports.wakeups import OUTBOX, TURNS
+
+BURY = "workers.bury"
+"""A burial is a transaction of its own: a store commits it with no other verb."""
 
 
 class TellsWitness(Protocol):
@@ -41,14 +45,19 @@ class WorkerVerbs:
         self._context = context
         self._witness = witness
         self._birth = ""
+        self.beaten_ms = 0
 
     async def start(
         self, host: str, pid: int, birth: str, version: str, kills: MemoryKills = NO_KILLS
     ) -> Worker:
-        home = self._context.home
+        home, node = self._context.home, self._context.node or host
+        is_named = bool(self._context.node)
 
         def operation(tx: Transaction) -> Worker:
-            come_back(tx)
+            if is_named and tx.row("node_taken", node=node, home=home) is not None:
+                raise NodeTaken(node)
+            if tx.row("home_beside", home=home) is None:
+                come_back(tx)  # else others have looked at the clock all the time
             mark_dead(tx, home, host, birth, kills)
             worker_id = tx.insert(
                 "worker_insert",
@@ -57,8 +66,9 @@ class WorkerVerbs:
                 birth=birth,
                 version=version,
                 now=tx.now_ms,
-                node=host,
+                node=node,
                 home=home,
+                fingerprint=self._context.fingerprint,
                 **_counts(kills),
             )
             tx.change("worker_found_dead", worker_id=worker_id)
@@ -68,7 +78,7 @@ class WorkerVerbs:
             return worker_of(row)
 
         worker = await self._writer.write("workers.start", operation)
-        self._context.worker_id, self._context.node = worker.worker_id, host
+        self._context.worker_id, self._context.node = worker.worker_id, node
         self._birth = birth
         return worker
 
@@ -83,12 +93,12 @@ class WorkerVerbs:
     async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
         counts = _counts(kills)
 
-        def operation(tx: Transaction) -> tuple[bool, Witness | None]:
+        def operation(tx: Transaction) -> tuple[bool, Witness | None, int]:
             row = tx.row("worker_beat", worker_id=worker_id, now=tx.now_ms, **counts)
             cap_waits(tx)
-            return bool(first_number(row)), self._seen(tx, worker_id)
+            return bool(first_number(row)), self._seen(tx, worker_id), tx.now_ms
 
-        is_restart_asked, seen = await self._writer.write("workers.beat", operation)
+        is_restart_asked, seen, self.beaten_ms = await self._writer.write("workers.beat", operation)
         if self._witness is not None and seen is not None:
             # After the commit, so that it never tells of more than is durable.
             await self._witness.tell(seen)
@@ -107,17 +117,28 @@ class WorkerVerbs:
         rows = await self._readers.read(lambda tx: tx.rows("workers_alive", worker_id=worker_id))
         return tuple(map(_sign_of, rows))
 
+    async def is_served_beside(self) -> bool:
+        worker_id = self._context.worker_id
+        row = await self._readers.read(
+            lambda tx: tx.row("worker_serves_beside", worker_id=worker_id)
+        )
+        return row is not None
+
     async def bury(self, sign: LifeSign) -> bool:
         values = {"heartbeat_ms": sign.heartbeat_ms, "batch": sign.batch}
 
         def operation(tx: Transaction) -> bool:
             if not tx.change("worker_bury", worker_id=sign.worker_id, **values):
                 return False
-            _abandon_farewells(tx)
+            tx.change("worker_died_over", worker_id=sign.worker_id)
             tx.hints.update((TURNS, OUTBOX))
             return True
 
-        return await self._writer.write("workers.bury", operation)
+        is_buried = await self._writer.write(BURY, operation)
+        if is_buried:
+            # By itself: a burial waits for no chat.
+            await self._writer.write("workers.farewells", _abandon_farewells)
+        return is_buried
 
     async def request_restart(self, worker_id: WorkerId, by: str) -> None:
         await self._writer.write(
@@ -127,6 +148,8 @@ class WorkerVerbs:
     async def begin_drain(self, worker_id: WorkerId) -> None:
         def operation(tx: Transaction) -> None:
             tx.change("worker_drain", worker_id=worker_id)
+            if tx.row("worker_serves_beside", worker_id=worker_id) is not None:
+                return  # the work goes on there, and there is nothing to be told
             for session_id, anchor in tx.rows("sessions_at_work", worker_id=worker_id):
                 session = SessionId(number(session_id))
                 lock_session(tx, session)
@@ -139,7 +162,9 @@ class WorkerVerbs:
     async def report(self, worker_id: WorkerId, words: str, back: str) -> None:
         def operation(tx: Transaction) -> None:
             tx.change("worker_report", worker_id=worker_id, report=words)
-            asked_by = first_text(tx.row("worker_last_restart", worker_id=worker_id)) or ""
+            home = self._context.home
+            row = tx.row("worker_last_restart", worker_id=worker_id, home=home)
+            asked_by = first_text(row) or ""
             if asked_by.startswith("entry:"):
                 _answer_command(tx, EntryId(int(asked_by.removeprefix("entry:"))), back)
 

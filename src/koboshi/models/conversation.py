@@ -7,6 +7,7 @@ import msgspec
 import structlog
 from pydantic import ValidationError
 from pydantic_ai.messages import (
+    BinaryContent,
     InstructionPart,
     ModelMessage,
     ModelMessagesTypeAdapter,
@@ -69,11 +70,14 @@ def read_raw(raw: str) -> ModelResponse | None:
 
 def _message_of(side: Side, origin: ReplyOrigin) -> ModelMessage:
     match side:
-        case UsersSide(returned=returned, text=text):
+        case UsersSide(returned=returned, text=text, pictures=pictures):
             returns = [
                 ToolReturnPart(each.tool, each.text, tool_call_id=each.wire_id) for each in returned
             ]
-            prompts = [UserPromptPart(text)] if text else []
+            seen = [
+                BinaryContent(data=each.content, media_type=each.media_type) for each in pictures
+            ]
+            prompts = [UserPromptPart([text, *seen] if seen else text)] if text else []
             return ModelRequest(parts=[*returns, *prompts])
         case ModelsSide(said=all_said):
             parts = [part for said in all_said for part in _parts_of(said, origin)]

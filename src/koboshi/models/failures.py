@@ -20,6 +20,7 @@ from pydantic_ai.exceptions import (
 
 from koboshi.domain.durations import wait_ms
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
+from koboshi.domain.trouble import ModelTrouble
 from koboshi.models.endpoint import Endpoint
 from koboshi.models.wording import (
     ENDED_EARLY,
@@ -64,7 +65,7 @@ def failure_of(error: Exception, endpoint: Endpoint) -> ModelBusy | ModelRefused
     """What to raise instead of `error`. The words hold no secret of `endpoint`."""
     match error:
         case ModelConnectionError():
-            return ModelBusy(_broken_connection(error))
+            return ModelBusy(_broken_connection(error), trouble=ModelTrouble.UNREACHABLE)
         case ModelAPIError(retry_after=seconds):
             wait = None if seconds is None else wait_ms(seconds)
             return _of_api(error, endpoint, wait)
@@ -74,11 +75,17 @@ def failure_of(error: Exception, endpoint: Endpoint) -> ModelBusy | ModelRefused
         case UnexpectedModelBehavior() if "ended without content" in error.message:
             return ModelBusy(ENDED_EARLY)
         case httpx2.TimeoutException():
-            return ModelBusy("the provider did not answer in time")
+            return ModelBusy(
+                "the provider did not answer in time", trouble=ModelTrouble.UNREACHABLE
+            )
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
-            return ModelRefused("the address of the provider (base_url) is not valid")
+            return ModelRefused(
+                "the address of the provider (base_url) is not valid", trouble=ModelTrouble.KEY
+            )
         case httpx2.HTTPError() | httpx2.StreamError() | OSError():
-            return ModelBusy("the connection to the provider broke")
+            return ModelBusy(
+                "the connection to the provider broke", trouble=ModelTrouble.UNREACHABLE
+            )
         case _:
             return ModelBusy(f"{MALFORMED} ({type(error).__name__})")
 
@@ -97,11 +104,11 @@ def _judged(
     said = quoted(error.body, endpoint)
     match error:
         case ModelRateLimitError():
-            return ModelBusy(f"{TOO_FAST}{said}", wait_ms)
+            return ModelBusy(f"{TOO_FAST}{said}", wait_ms, trouble=ModelTrouble.BUSY)
         case ModelQuotaExceededError():
-            return ModelRefused(f"{SPENT}{said}")
+            return ModelRefused(f"{SPENT}{said}", trouble=ModelTrouble.QUOTA)
         case ModelOverloadedError():
-            return ModelBusy(f"{OVERLOADED}{said}", wait_ms)
+            return ModelBusy(f"{OVERLOADED}{said}", wait_ms, trouble=ModelTrouble.OVERLOADED)
         case ModelUnavailableError():
             return ModelBusy(f"{UNAVAILABLE}{said}", wait_ms)
         case ModelContextWindowExceededError():

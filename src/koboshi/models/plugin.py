@@ -9,6 +9,7 @@ from anyio import move_on_after, to_thread
 
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.phrases import excerpt
+from koboshi.domain.trouble import ModelTrouble
 from koboshi.models.limits import ModelLimits
 from koboshi.ports.model import CallRequest, Model, ModelReply, OnText, Request
 from koboshi.ports.plugin import ModelSetting, Plugin
@@ -95,7 +96,8 @@ class PluginModel:
         who = f"the plug-in {self._plugin.name} ({self._plugin.distribution})"
         log.error("model_plugin_broke", model=self.name, reason=what, exc_info=True)
         words = excerpt(f"{type(error).__name__}: {error}", 200)
-        return ModelRefused(f"{who} of the model does not work: {what} ({words})")
+        told = f"{who} of the model does not work: {what} ({words})"
+        return ModelRefused(told, trouble=ModelTrouble.FAILED)
 
     def _checked(self, reply: object) -> ModelReply:
         """The reply, if it keeps the contract: what is stored must be right."""

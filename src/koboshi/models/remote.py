@@ -8,6 +8,7 @@ import structlog
 from anyio import move_on_after, to_thread
 
 from koboshi.domain.errors import CodeChanged, ModelBusy, ModelRefused
+from koboshi.domain.trouble import ModelTrouble
 from koboshi.models.endpoint import Endpoint
 from koboshi.models.limits import ModelLimits
 from koboshi.ports.model import ModelReply, Request
@@ -70,7 +71,7 @@ class RemoteModel:
     async def _loaded(self) -> _Engine:
         async with self._opening:
             if self._is_closed:
-                raise ModelBusy("the gateway is stopping")
+                raise ModelBusy("the gateway is stopping", trouble=ModelTrouble.OURS)
             if self._engine is None:
                 self._engine = await self._load()
             return self._engine
@@ -84,11 +85,14 @@ class RemoteModel:
                 log.info("model_loaded", model=self.name)
                 return engine
         except CodeChanged as error:
-            raise ModelBusy(f"{error}; it goes on after a restart of the gateway") from error
+            words = f"{error}; it goes on after a restart of the gateway"
+            raise ModelBusy(words, trouble=ModelTrouble.OURS) from error
         except ImportError as error:
             log.error("model_not_loaded", model=self.name, error=str(error))
-            raise ModelRefused(f"the library for {self.name} cannot be loaded: {error}") from error
-        raise ModelBusy(f"the library for {self.name} took too long to load")
+            words = f"the library for {self.name} cannot be loaded: {error}"
+            raise ModelRefused(words, trouble=ModelTrouble.KEY) from error
+        words = f"the library for {self.name} took too long to load"
+        raise ModelBusy(words, trouble=ModelTrouble.OURS)
 
     def _open(self) -> _Engine:
         # Not at the top: these imports are what takes the time and most of the memory.

@@ -6,6 +6,7 @@ result directly follows its call: providers refuse anything else, for ever.
 """
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
@@ -18,11 +19,13 @@ from koboshi.domain.transcript import (
     Call,
     HeardMessage,
     HeardNote,
+    HeardPicture,
     Message,
     Note,
     Question,
     Reply,
     Result,
+    ShownPicture,
     Step,
     Summary,
 )
@@ -76,10 +79,11 @@ class ModelSaid:
 
 @dataclass(frozen=True, slots=True)
 class UsersSide:
-    """Results first, then what was said, if anything."""
+    """Results first, then what was said, if anything, then the pictures that it speaks of."""
 
     returned: tuple[Returned, ...]
     text: str
+    pictures: tuple[ShownPicture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,9 @@ def talk_of(steps: Sequence[Step]) -> list[Side]:
         match step.body:
             case Message() as message:
                 talk.hear(_told(message))
+            case HeardPicture() as note:
+                talk.hear(_marked(note))
+                talk.pictures.append(note.picture)
             case Note() as note:
                 talk.hear(_marked(note))
             case Summary(text=text):
@@ -118,6 +125,11 @@ def talk_of(steps: Sequence[Step]) -> list[Side]:
             case _:
                 assert_never(step.body)
     return talk.finished()
+
+
+def picture_address(picture: ShownPicture) -> str:
+    """A picture inside a request."""
+    return f"data:{picture.media_type};base64,{b64encode(picture.content).decode('ascii')}"
 
 
 def record_of(steps: Sequence[Step]) -> str:
@@ -154,6 +166,7 @@ class _Talk:
     said: list[ModelSaid] = field(default_factory=list)
     returned: list[Returned] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
+    pictures: list[ShownPicture] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
 
     def hear(self, text: str) -> None:
@@ -193,8 +206,9 @@ class _Talk:
         if not self.returned and not self.heard:
             return
         self._close_models_side()
-        self.sides.append(UsersSide(tuple(self.returned), "\n\n".join(self.heard)))
-        self.returned, self.heard = [], []
+        heard, pictures = "\n\n".join(self.heard), tuple(self.pictures)
+        self.sides.append(UsersSide(tuple(self.returned), heard, pictures))
+        self.returned, self.heard, self.pictures = [], [], []
 
     def _close_models_side(self) -> None:
         if self.said:

@@ -12,6 +12,15 @@ class Browsers(Protocol):
         """Let one in. The one that was used least lately gives way where there are too many."""
         ...
 
+    async def offer(self, code_hash: str, *, life_ms: int, kept: int) -> None:
+        """Keep a code that lets one in, for so long, at any gateway of the store. Only the newest
+        few are kept."""
+        ...
+
+    async def redeem(self, code_hash: str) -> bool:
+        """Whether the code is good, once."""
+        ...
+
     async def find(self, cookie_hash: str) -> tuple[Browser, str] | None:
         """The browser with that cookie, and the hash of its proof; None if it is not let in."""
         ...

@@ -43,6 +43,12 @@ class Abilities:
     """An answer of several parts is not sent as that many messages."""
     takes_files: bool = False
     """A delivery can carry a file."""
+    begins_once: bool = False
+    """What a thread of ours begins with is a call that is never repeated; the platform tells of the
+    thread by itself (`Inbound.begins`)."""
+    exclusive: bool = False
+    """Where several gateways share a database, one of them alone receives and sends as the account:
+    the platform gives what is new to one, and asks for a pace of all together."""
     question_units_max: int | None = None
     """An approval longer than this, in UTF-16 code units, cannot be shown whole in one message, so
     it is not offered there; None where everything can."""
@@ -71,6 +77,10 @@ class Inbound:
     moved_to: str = ""
     """The chat is this one from now on."""
     sent_by: SentBy = SentBy.PERSON
+    begins: str = ""
+    """The name of a thread that we have made, which the platform tells of; the route is there."""
+    zone: str = ""
+    """The time zone of the sender, where the platform tells it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,7 @@ class Inbox(Protocol):
         respond: Respond,
         account: str = "",
         watermarks: Mapping[str, str] = NO_WATERMARKS,
+        epoch: int | None = None,
     ) -> tuple[Receipt, ...]:
         """Store new messages for this account and how far we have read, in all (`cursor`) and in
         each chat (`watermarks`; an empty one forgets the chat), and do at once what
@@ -66,10 +67,10 @@ class Inbox(Protocol):
         does not wait, it is no message, or there is none."""
         ...
 
-    async def retry(self, entry_id: EntryId) -> Retried | None:
-        """Ask an unanswered message again, as a new message that names the old one or its turn.
-        Returns the new one, or the existing one if it was asked again before. None if there is no
-        such message."""
+    async def retry(self, entry_id: EntryId, *, wants_anew: bool = False) -> Retried | None:
+        """Ask an unanswered message again, as a new message that names the old one or its turn. One
+        that was answered is asked again if another answer is wanted. Returns the new one, or the
+        existing one if it was asked again before. None if there is no such message."""
         ...
 
     async def messages_waiting(self, session_id: SessionId) -> int:

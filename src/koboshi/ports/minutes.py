@@ -17,6 +17,8 @@ class MinuteView:
     latency_p95_ms: int | None
     tokens: tuple[tuple[str, int], ...] = ()
     """By model."""
+    costs: tuple[tuple[str, int], ...] = ()
+    """By model, in millionths of a dollar: an estimate, of models whose price was known."""
     heard: tuple[tuple[str, int], ...] = ()
     """Channels with messages, and when each had the last one."""
     memory_bytes: int | None = None
@@ -25,7 +27,12 @@ class MinuteView:
 
 class Minutes(Protocol):
     async def note(
-        self, *, tokens: Mapping[str, int], memory_bytes: int | None, store_bytes: int | None
+        self,
+        *,
+        tokens: Mapping[str, int],
+        memory_bytes: int | None,
+        store_bytes: int | None,
+        costs: Mapping[str, int] | None = None,
     ) -> None:
         """Count the lines of the journal since the last note into their minutes, and store what was
         measured with the present one. A crash neither loses nor doubles a line."""

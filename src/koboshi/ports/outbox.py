@@ -70,6 +70,11 @@ class Outbox(Protocol):
         """From now on it is marked as a possible duplicate, or no longer is."""
         ...
 
+    async def let_go(self, worker_id: WorkerId, under_way: frozenset[DeliveryId]) -> int:
+        """What the worker sends, but for these, it does not send any more. Each may have arrived,
+        and is owed again. Returns how many."""
+        ...
+
     async def hasten(self, channel: ChannelName) -> int:
         """The channel is back: deliveries that wait for a time of ours are due now. Excepted are
         chats in which the platform demands quiet, held deliveries, and unknown outcomes. Returns

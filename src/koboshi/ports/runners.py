@@ -47,6 +47,13 @@ class CommandSpec:
     takes_input: bool
     """Whether `write` can reach its standard input; otherwise that is empty."""
     confinement: Confinement = UNCONFINED
+    unread_max: int = 0
+    """Of an agent: how many bytes of its output may wait to be read, before it has to wait. Its
+    input are numbered messages, and its output is kept whole (`ports/wires.py`). 0: no agent."""
+
+
+class NotHere(Exception):
+    """The process belongs to another home: its files are there, and say nothing here."""
 
 
 class EndedBy(StrEnum):

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from koboshi.domain.goal import Goal, GoalClaim, Judgement
 from koboshi.domain.ids import GoalId, ScheduleId, SessionId, TurnId, WorkerId
+from koboshi.domain.outbox import Delivery
 from koboshi.domain.route import Route
 from koboshi.domain.schedule import Occasion, Schedule
 from koboshi.domain.transcript import Step
@@ -90,6 +91,10 @@ class Schedules(Protocol):
     ) -> tuple[ScheduleView, ...]: ...
 
     async def view(self, schedule_id: ScheduleId, *, occasions: int) -> ScheduleView | None: ...
+
+    async def thread_begun_by(self, delivery: Delivery) -> str:
+        """The thread that a delivery has begun, as far as is known; empty if it is not."""
+        ...
 
     async def zone_of_turn(self, turn_id: TurnId) -> str:
         """The zone that the person of a turn told; empty if none."""

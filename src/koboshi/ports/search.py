@@ -16,6 +16,8 @@ class SearchHit:
     at_ms: int
     message: str = ""
     """The message, as people are shown it, if it is a person's."""
+    turn: str = ""
+    """The turn in which it was said; empty for the name of a chat."""
 
 
 class WordSearch(Protocol):

@@ -8,24 +8,16 @@ A verb that was called is never withdrawn: cancelling the caller does not cancel
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from koboshi.domain.command import ActionStanding, OperatorAction
 from koboshi.domain.files import OutFile, Parcel
-from koboshi.domain.ids import (
-    CallId,
-    ProcessId,
-    SessionId,
-    TurnId,
-    WorkerId,
-)
+from koboshi.domain.ids import CallId, ProcessId, TurnId, WorkerId
 from koboshi.domain.outage import Decision, ModelFailure
-from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict
 from koboshi.domain.role import Role, RoleStanding
 from koboshi.domain.route import Route
-from koboshi.domain.sandbox import Boundary
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import (
     ApprovalSeal,
@@ -39,23 +31,33 @@ from koboshi.domain.transcript import (
     Summary,
 )
 from koboshi.domain.turn import Claim
-from koboshi.domain.watch import Finding, Watcher, WatcherSpec
+from koboshi.ports.accounts import AccountOwners
+from koboshi.ports.agents import Agents
 from koboshi.ports.approvals import Approvals
 from koboshi.ports.backups import Backups
 from koboshi.ports.browsers import Browsers
+from koboshi.ports.budget import Budget
 from koboshi.ports.chats import Chats
+from koboshi.ports.children import Children
 from koboshi.ports.erasures import Erasures
+from koboshi.ports.files import KeptFiles
 from koboshi.ports.inbox import Arrival as Arrival
 from koboshi.ports.inbox import Inbox
 from koboshi.ports.inbox import Respond as Respond
+from koboshi.ports.memory import Memories
 from koboshi.ports.minutes import Minutes
+from koboshi.ports.models import Models
 from koboshi.ports.outbox import Outbox
 from koboshi.ports.people import People
+from koboshi.ports.processes import Processes as Processes
 from koboshi.ports.retention import Retention
 from koboshi.ports.schedules import Goals, Schedules
 from koboshi.ports.search import WordSearch
 from koboshi.ports.views import OwnerViews
 from koboshi.ports.workers import Workers
+
+if TYPE_CHECKING:
+    from koboshi.ports.imports import Imports  # a look at a home does not load it
 
 NO_SIZES: Mapping[ProcessId, int] = MappingProxyType({})
 
@@ -74,6 +76,9 @@ class Loaded:
     summary: Step | None = None
     """The newest summary of the session, of this turn or an earlier one."""
     standing: RoleStanding = RoleStanding()  # noqa: RUF009  (frozen)
+    shown: str | None = None
+    """What the turn is shown beside the conversation: memory, skills, files of its folder; None:
+    not looked for yet."""
 
 
 class Sessions(Protocol):
@@ -224,102 +229,6 @@ class Turns(Protocol):
         ...
 
 
-class Processes(Protocol):
-    async def begin(
-        self,
-        claim: Claim,
-        call_id: CallId,
-        *,
-        command: str,
-        workdir: str,
-        is_foreground: bool,
-        watchers: Sequence[WatcherSpec] = (),
-        background_max: int | None = None,
-        boundary: Boundary = Boundary.NONE,
-    ) -> Process:
-        """Store the intent to start a process for a call, with its watchers, before anything runs.
-        A call has one process for ever: an existing one is returned as it is. Raises
-        BackgroundFull, and nothing is written, if it is for the background and `background_max`
-        commands of the session run there already."""
-        ...
-
-    async def born(self, process_id: ProcessId, birth: Birth) -> None: ...
-
-    async def ended(
-        self,
-        process_id: ProcessId,
-        state: ProcessState,
-        *,
-        exit_code: int | None,
-        reason: str,
-        ended_ms: int,
-        output: str = "",
-    ) -> None:
-        """How it ended, and the last of its output; a second end changes nothing. The report is
-        filed in the same transaction: to the agent if it asked for that, else to the person, and to
-        neither after a request to end it."""
-        ...
-
-    async def report(self, before: Watcher, found: Finding) -> bool:
-        """Report a watcher's finding and move the watcher behind it, in one transaction. False, and
-        nothing is written, when it may report nothing now, or was moved meanwhile: look again
-        later."""
-        ...
-
-    async def forget(self, process_id: ProcessId) -> None:
-        """Delete an ended process and its watchers."""
-        ...
-
-    async def ask_end(self, process_id: ProcessId) -> None:
-        """Store the request to end it; the supervisor acts on that, also after a boot. For a lost
-        one, it ends what may be left."""
-        ...
-
-    async def with_remains(self) -> tuple[ProcessId, ...]:
-        """Lost processes with a request to end what may be left of them."""
-        ...
-
-    async def remains_ended(self, process_id: ProcessId) -> None:
-        """Nothing of it is left that could be found."""
-        ...
-
-    async def find(self, turn_id: TurnId, call_id: CallId) -> Process | None: ...
-
-    async def get(self, process_id: ProcessId) -> Process | None: ...
-
-    async def of_session(self, session_id: SessionId, limit: int) -> tuple[Process, ...]:
-        """The session's processes, newest first."""
-        ...
-
-    async def watchers(self, process_id: ProcessId) -> tuple[Watcher, ...]:
-        """All watchers of a process, past ones included."""
-        ...
-
-    async def watched(self) -> tuple[tuple[Watcher, Process], ...]:
-        """The active watchers of output, the longest unheard first."""
-        ...
-
-    async def of_turn(self, turn_id: TurnId) -> tuple[ProcessId, ...]:
-        """The background processes that the turn has started."""
-        ...
-
-    async def outdated(self, before_ms: int, kept_max: int, limit: int) -> tuple[ProcessId, ...]:
-        """Ended before that moment, or ended and more than are kept; oldest first."""
-        ...
-
-    async def stranded(self) -> tuple[ProcessId, ...]:
-        """Begun for a turn that has closed since; unknown whether they were started."""
-        ...
-
-    async def commands_running(self) -> frozenset[tuple[TurnId, CallId]]:
-        """The calls of all foreground commands that have no end, as far as we know."""
-        ...
-
-    async def alive(self) -> tuple[Process, ...]:
-        """Every process that has no end, as far as we know."""
-        ...
-
-
 class Store(Protocol):
     @property
     def sessions(self) -> Sessions: ...
@@ -333,6 +242,10 @@ class Store(Protocol):
     def processes(self) -> Processes: ...
     @property
     def workers(self) -> Workers: ...
+    @property
+    def accounts(self) -> AccountOwners: ...
+    @property
+    def files(self) -> KeptFiles: ...
     @property
     def people(self) -> People: ...
     @property
@@ -354,9 +267,25 @@ class Store(Protocol):
     @property
     def retention(self) -> Retention: ...
     @property
+    def imports(self) -> "Imports": ...
+    @property
     def schedules(self) -> Schedules: ...
     @property
     def goals(self) -> Goals: ...
+    @property
+    def children(self) -> Children: ...
+    @property
+    def agents(self) -> Agents: ...
+    @property
+    def models(self) -> Models: ...
+    @property
+    def budget(self) -> Budget: ...
+    @property
+    def memory(self) -> Memories: ...
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether gateways of other homes may work on the same database."""
 
     @property
     def commits(self) -> int:
@@ -371,7 +300,6 @@ class Store(Protocol):
         """Why nothing is written any more and this process must end; None if it need not."""
 
     def stop_waiting(self) -> None:
-        """From now on a write that would wait for a full disk or another program's lock fails with
-        StoreFailed: a stop cannot wait for space."""
+        """From now on a write that would have to wait fails with StoreFailed."""
 
     async def close(self) -> None: ...

@@ -57,4 +57,5 @@ class Tally:
     held: int
     ambiguous: int
     processes: int
+    children: int
     unclean_boots: dict[str, int]

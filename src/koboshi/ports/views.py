@@ -7,23 +7,34 @@ from typing import Protocol
 from koboshi.domain.files import OutFile
 from koboshi.domain.ids import (
     ChannelName,
+    ChildId,
     DeliveryId,
     EntryId,
+    GoalId,
     ProcessId,
+    ScheduleId,
     SessionId,
     TurnId,
     WorkerId,
 )
+from koboshi.domain.memory import MemoryId
 from koboshi.domain.process import Process
 from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import TurnFacts, Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.session import Settings
-from koboshi.domain.transcript import Body, Call, Choice, Past
+from koboshi.domain.transcript import Body, Choice, Past
 from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
 from koboshi.ports.chats import ChatView as ChatView
+from koboshi.ports.children import Relative
+from koboshi.ports.memory import MemoryStory
 from koboshi.ports.minutes import MinuteView as MinuteView
+from koboshi.ports.nodes import Status as Status
+from koboshi.ports.schedules import GoalView, ScheduleView
+from koboshi.ports.step_views import AgentWords as AgentWords
+from koboshi.ports.step_views import CallView as CallView
+from koboshi.ports.step_views import StepView as StepView
 from koboshi.ports.tally import Tally
 
 
@@ -78,29 +89,6 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    worker: Worker | None
-    previous: Worker | None
-    turns: dict[str, int]
-    """How many turns are in each state that is not closed."""
-    stands: dict[str, int]
-    """How many of them stand where: a turn that is held back is not at work, in any state."""
-    inbox_waiting: int
-    outbox_unsettled: int
-    sessions: int
-    sqlite: str
-    """The version of SQLite, or the name and version of another database."""
-    breaker: str = "closed"
-    """How freely interrupted turns are taken up again."""
-    outbox_held: int = 0
-    """How many owed deliveries wait for a release."""
-    gap: str | None = None
-    """Rows that the database had stored and has lost, until the operator settles it."""
-    turns_unheard: int = 0
-    """How many set-aside turns the person is not to be told of, or cannot be."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnView:
     turn_id: TurnId
     session_id: SessionId
@@ -122,6 +110,8 @@ class TurnView:
     """The same, in words used everywhere."""
     due_ms: int | None = None
     """When it is taken up again; None if it does not wait for a time."""
+    aside: str = ""
+    """The schedule or the child that it works for, beside the conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +166,10 @@ class Explanation:
     """What blocks it, in a running gateway."""
     barred: tuple[str, ...] = ()
     """The ids of the people in it who may not use the gateway."""
+    family: tuple[Relative, ...] = ()
+    """The turn at the root, and all children below it; empty where there are none."""
+    memory: str = ""
+    """Which memory it was shown, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,18 +185,8 @@ class SessionView:
     owed: int
     created_ms: int
     changed_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallView:
-    call_id: str
-    tool: str
-    effect: str
-    approved_by: str | None
-    started_ms: int | None
-    finished_ms: int | None
-    skipped_ms: int | None
-    outcome: str | None
+    aside: str = ""
+    """The schedule or the child that works there beside the conversation; empty: it is that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,22 +216,6 @@ class ProcessView:
     process: Process
     route: Route
     watchers: tuple[Watcher, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepView:
-    """A step as people are shown it; long texts are cut."""
-
-    seq: int
-    kind: str
-    cause: str
-    text: str
-    at_ms: int
-    call_id: str | None = None
-    """The call that it is the result of."""
-    status: str | None = None
-    calls: tuple[Call, ...] = ()
-    """What a reply proposes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,6 +305,14 @@ class OwnerViews(Views, Protocol):
 
     async def trace(self, entry_id: EntryId) -> Trace | None: ...
 
+    async def schedule(self, schedule_id: ScheduleId, occasions: int) -> ScheduleView | None: ...
+
+    async def child_turn(self, child_id: ChildId) -> TurnId | None: ...
+
+    async def goal(self, goal_id: GoalId) -> GoalView | None: ...
+
+    async def memory(self, memory_id: MemoryId) -> MemoryStory | None: ...
+
     async def calls_of(self, turn_id: TurnId) -> tuple[CallView, ...]: ...
 
     async def sessions(self, page: Page) -> tuple[SessionView, ...]: ...
@@ -380,6 +356,11 @@ class OwnerViews(Views, Protocol):
 
     async def steps_of(self, turn_id: TurnId, limit: int) -> tuple[StepView, ...]:
         """What was said and done in a turn, oldest first; the newest ones if there are many."""
+        ...
+
+    async def agent_words(self, turn_id: TurnId, limit: int) -> tuple[AgentWords, ...]:
+        """What a foreign agent told in a turn beside its steps, oldest first; the newest if there
+        is much."""
         ...
 
     async def minutes(self, since_ms: int) -> tuple[MinuteView, ...]:

@@ -12,6 +12,9 @@ WORKERS = "workers"
 ERASURES = "erasures"
 SCHEDULES = "schedules"
 GOALS = "goals"
+ACCOUNTS = "accounts"
+MEMORY = "memory"
+"""A memory changed, so its files are behind."""
 
 
 def claim_topic(turn_id: int) -> str:
@@ -22,6 +25,10 @@ def claim_topic(turn_id: int) -> str:
 class Wakeups(Protocol):
     def hint(self, topic: str) -> None:
         """Wake the waiters for `topic`. Safe to call when there are none."""
+        ...
+
+    def hint_all(self) -> None:
+        """Wake all waiters: it is not known what has happened."""
         ...
 
     def count(self, topic: str) -> int:

@@ -23,8 +23,17 @@ class Workers(Protocol):
         """Still alive. Returns whether a drain was requested."""
         ...
 
+    @property
+    def beaten_ms(self) -> int:
+        """When the last beat of this process was stored, by the clock of the store."""
+        ...
+
     async def others(self, worker_id: WorkerId) -> tuple[LifeSign, ...]:
         """The signs of life of all other workers that have not ended."""
+        ...
+
+    async def is_served_beside(self) -> bool:
+        """Whether another worker lives and does not drain."""
         ...
 
     async def bury(self, sign: LifeSign) -> bool:

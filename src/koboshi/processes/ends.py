@@ -20,7 +20,7 @@ from koboshi.domain.watch import (
     last_lines,
 )
 from koboshi.ports.clock import Clock
-from koboshi.ports.runners import EndedBy, Ending, EndReason, Life, Runners, Seen
+from koboshi.ports.runners import EndedBy, Ending, EndReason, Life, NotHere, Runners, Seen
 from koboshi.ports.store import Processes
 
 OUTPUT_CHARS_MAX = 30_000
@@ -54,6 +54,7 @@ class ProcessEnds:
         if seen.life is Life.ALIVE:
             return
         process = await self.processes.get(process_id)
+        require_here(self.processes, process)
         seen = seen if process is None else as_known(process, seen)
         if has_remains(seen):
             await self.runners.end(process_id, grace_s=REMAINS_GRACE_SECONDS)
@@ -106,6 +107,17 @@ class ProcessEnds:
         chunk = Chunk(offset=log.offset, content=log.content, is_last=True)
         matches = self.matcher(watcher.patterns)
         return examine(watcher, chunk, matches, until=None, redact=self.redact).output
+
+
+def require_here(processes: Processes, process: Process | None) -> None:
+    """Raises NotHere for a process of another home. A look at it here would find no files, and say
+    that it never began: it would be started a second time."""
+    if process is not None and not is_here(processes, process):
+        raise NotHere(f"process {process.process_id} runs on {process.node}")
+
+
+def is_here(processes: Processes, process: Process) -> bool:
+    return process.home == processes.home
 
 
 def as_known(process: Process, seen: Seen) -> Seen:
@@ -186,7 +198,7 @@ async def output_of(
     is_needed: bool = False,
 ) -> str:
     """Its output, as a person would have seen it, head and tail. If it is needed and cannot be read
-    for want of something that comes back, raises OSError: the caller asks again later."""
+    for lack of something that comes back, raises OSError: the caller asks again later."""
     content = await to_thread.run_sync(_ends_of_log, runners, process_id, is_needed)
     return head_and_tail(plain(content.decode("utf-8", "replace")), chars_max)
 

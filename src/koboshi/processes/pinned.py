@@ -16,7 +16,8 @@ PARTS = tuple(
     """
     koboshi.runner.log koboshi.runner.memory koboshi.runner.reaper koboshi.runner.tree
     koboshi.runner.landlock koboshi.runner.cgroup koboshi.runner.spec koboshi.runner.sandbox
-    koboshi.runner.command koboshi.runner.keeper koboshi.runner.program
+    koboshi.runner.wires
+    koboshi.runner.command koboshi.runner.keeper koboshi.runner.program koboshi.runner.nursery
     """.split()
 )
 """The modules of the runner, each after those that it needs. They know each other by the last part

@@ -13,7 +13,7 @@ import secrets
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,9 +25,11 @@ from koboshi.domain.ids import ProcessId
 from koboshi.domain.process import Birth, is_same
 from koboshi.domain.sandbox import Boundary
 from koboshi.ports.runners import CommandSpec, Confinement, Life, LogSlice, Seen
+from koboshi.processes.births import Begun, Births
 from koboshi.processes.files import ProcessFiles
 from koboshi.processes.installed import INSTALLED
-from koboshi.processes.pinned import BEGIN, PROGRAM_FILE, open_program, pinned_program
+from koboshi.processes.pinned import pinned_program
+from koboshi.processes.wires import make_wires
 from koboshi.runner.tree import START, find_tree, send_all, stat_of
 
 BORN_WITHIN_S = 30.0
@@ -47,6 +49,10 @@ SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 """The first that is there runs the commands: models write for bash, and every system has sh."""
 
 
+async def _at_once() -> None:
+    """Nothing has to be waited for."""
+
+
 @dataclass(slots=True)
 class LocalRunners:
     """The runners of this machine, one folder each below `folder`."""
@@ -63,8 +69,11 @@ class LocalRunners:
     boot_id_file: Path = Path("/proc/sys/kernel/random/boot_id")
     guard: PortGuard = field(default_factory=lambda: PortGuard(frozenset()))
     """What keeps confined commands off the gateway's own ports."""
+    until_trusted: Callable[[], Awaitable[None]] = _at_once
+    """Returns when a program may be started."""
     _children: dict[ProcessId, int] = field(default_factory=dict, init=False)
-    """Runners that we started ourselves and have not buried: their pids have no other owner."""
+    """Runners that we started alone and have not buried: their pids have no other owner."""
+    _births: Births = field(default_factory=lambda: Births(program=PROGRAM), init=False)
 
     async def start(self, process_id: ProcessId, spec: CommandSpec) -> Birth | None:
         """None only if a look came too early, and so settled that it never begins."""
@@ -78,14 +87,16 @@ class LocalRunners:
         spawn = partial(self._spawn, process_id, files, spec)
         if spec.confinement.boundary is not Boundary.NONE:
             spawn = partial(self.guard.run, spawn)
-        birth_pipe = await to_thread.run_sync(spawn)
+        await self.until_trusted()
+        birth_pipe, begun = await to_thread.run_sync(spawn)
         try:
             with move_on_after(BORN_WITHIN_S) as waiting:
                 await wait_readable(birth_pipe)
+            if waiting.cancelled_caught:
+                begun.kill()
         finally:
             os.close(birth_pipe)
-        if waiting.cancelled_caught and process_id in self._children:
-            os.kill(self._children[process_id], signal.SIGKILL)
+            begun.close()
         if (birth := files.read_birth()) is not None or files.is_void():
             return birth
         await self.wait(process_id, self.reacts_within_s)
@@ -177,36 +188,33 @@ class LocalRunners:
     def _files(self, process_id: ProcessId) -> ProcessFiles:
         return ProcessFiles(self.folder.absolute() / str(process_id))
 
-    def _spawn(self, process_id: ProcessId, files: ProcessFiles, spec: CommandSpec) -> int:
-        """Start a runner, in a thread. Returns a pipe that ends when it is born, or dead."""
+    def _spawn(
+        self, process_id: ProcessId, files: ProcessFiles, spec: CommandSpec
+    ) -> tuple[int, Begun]:
+        """Begin a runner, in a thread. Returns a pipe that ends when it is born, or dead."""
         files.make()
+        if spec.unread_max:
+            make_wires(files.folder)
         files.write_spec(self._settings_of(spec), spec.environment)
         reading, writing = os.pipe()
-        lock, program = -1, -1
+        held = [writing]
         try:
-            lock, program = files.open_lock(), open_program(PROGRAM)
+            held.append(lock := files.open_lock())
             fcntl.flock(lock, fcntl.LOCK_EX)
             appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            self._children[process_id] = os.posix_spawn(
-                self.python,
-                [self.python, "-I", "-S", "-c", BEGIN, str(files.folder)],
-                _environment_of_python(),
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, lock, 0),
-                    (os.POSIX_SPAWN_DUP2, writing, 1),
-                    (os.POSIX_SPAWN_OPEN, 2, str(files.complaints), appending, 0o600),
-                    (os.POSIX_SPAWN_DUP2, program, PROGRAM_FILE),
-                ],
-                setsigmask=(),
-            )
+            held.append(errors := os.open(files.complaints, appending, 0o600))
+            is_guarded = spec.confinement.boundary is not Boundary.NONE
+            folder, ends = str(files.folder), (lock, writing, errors)
+            begun = self._births.begin(self.python, folder, ends, is_guarded=is_guarded)
         except OSError:
             os.close(reading)
             raise
         finally:
-            for file in (writing, lock, program):
-                if file >= 0:
-                    os.close(file)
-        return reading
+            for file in held:
+                os.close(file)
+        if begun.child:
+            self._children[process_id] = begun.child
+        return reading, begun
 
     def _settings_of(self, spec: CommandSpec) -> dict[str, str]:
         return {
@@ -216,6 +224,7 @@ class LocalRunners:
             "timeout": str(spec.timeout_seconds),
             "grace": str(self.timeout_grace_s),
             "takes_input": str(int(spec.takes_input)),
+            "unread_max": str(spec.unread_max),
             "head_max": str(self.log_head_bytes),
             "tail_max": str(self.log_tail_bytes),
             "marker": secrets.token_hex(16),
@@ -378,9 +387,3 @@ def _signal_by_pid(pid: int, numbers: Sequence[int]) -> bool:
             os.kill(pid, number)
         return True
     return False
-
-
-def _environment_of_python() -> dict[str, str]:
-    """What the loader may need to find the libraries of the interpreter, as it did for us."""
-    names = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-    return {name: os.environ[name] for name in names if name in os.environ}

@@ -46,6 +46,9 @@ class Supervise:
     store_end: Callable[[ProcessId, Seen], Awaitable[None]]
     poll_seconds: float
     retention: ProcessRetention
+    elsewhere: tuple[int, int] | None = None
+    """After how long the person is told of a process whose node is away, and after how long it is
+    lost; None where there are no other nodes."""
     _ending: set[ProcessId] = field(default_factory=set)
     _followed: set[ProcessId] = field(default_factory=set)
 
@@ -55,6 +58,9 @@ class Supervise:
             while True:
                 seen = self.wakeups.count(PROCESSES)
                 await self._look_around(tasks)
+                if self.elsewhere is not None:
+                    told_ms, lost_ms = self.elsewhere
+                    await self.store.processes.look_elsewhere(told_ms=told_ms, lost_ms=lost_ms)
                 await self.wakeups.wait(PROCESSES, self.poll_seconds, since=seen)
 
     async def keep_forgetting(self) -> None:

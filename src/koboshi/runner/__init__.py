@@ -15,6 +15,9 @@ files in one folder and one lock, written in an order in which each file is a fa
   (`tree.py`), and are ended as a whole: stopped first, so that no step follows another.
 * The keeper is the runner's parent and holds the lock as well. If the runner alone is killed, the
   keeper ends the tree before the lock becomes free.
+* A keeper is forked by a process of the gateway that has this program loaded (`nursery.py`), or is
+  started alone. Nothing is learnt from which of them it was: the files and the lock are the same,
+  and a nursery may die at any instruction, too.
 
 Its facts lie in the folder of its process, so that they survive every other process:
 
@@ -26,6 +29,8 @@ Its facts lie in the folder of its process, so that they survive every other pro
     born.json   who the runner and its keeper are; durable before the command starts
     child       who the command is; there before the command begins
     stdin       a FIFO, if the command takes input
+    in/N, out/N of an agent: the messages for it, and what it wrote (`wires.py`)
+    bell        of an agent: a FIFO that says that there may be a message
     log, log.N  the output: its head, and segments of its tail, named by the offset of their begin
     end         the gateway wants it to end, with this grace in seconds
     exit.json   how it ended; durable before the lock is free

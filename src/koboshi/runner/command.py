@@ -31,21 +31,20 @@ def open_input(takes_input: bool) -> int:
 
 def become(
     said: "spec.Spec",
-    source: int,
-    output: int,
+    files: "tuple[int, int, int]",
     troubles: int,
     around: "sandbox.CommandSandbox | None",
 ) -> "NoReturn":
-    """Become the command. An obstacle goes to `troubles`, which closes empty if there is none."""
+    """Become the command, with these files as 0, 1 and 2. An obstacle goes to `troubles`, which
+    closes empty if there is none."""
     task = b"cannot be made ready"
     try:
         signal.set_wakeup_fd(-1)
         write_child()
         # The first of these gives up our copy of the lock: no command ever holds it. So once the
         # lock is free, the birth record says what was started.
-        posix.dup2(source, 0)
-        posix.dup2(output, 1)
-        posix.dup2(output, 2)
+        for place, file in enumerate(files):
+            posix.dup2(file, place)
         posix.setpgid(0, 0)
         # Caught signals revert to the default by themselves; ignored ones would stay ignored.
         for number in signal.valid_signals():

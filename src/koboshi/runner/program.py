@@ -15,7 +15,18 @@ if TYPE_CHECKING:
     import signal
     from typing import NoReturn
 
-    from koboshi.runner import cgroup, command, keeper, log, memory, reaper, sandbox, spec, tree
+    from koboshi.runner import (
+        cgroup,
+        command,
+        keeper,
+        log,
+        memory,
+        reaper,
+        sandbox,
+        spec,
+        tree,
+        wires,
+    )
 else:
     import _signal as signal
 
@@ -29,6 +40,7 @@ else:
     sandbox = __import__("sandbox")
     spec = __import__("spec")
     tree = __import__("tree")
+    wires = __import__("wires")
 
 CHUNK_BYTES = 65_536
 DRAIN_BYTES_MAX = 1 << 20  # the most that a pipe holds: all that was written before the end
@@ -98,7 +110,8 @@ class Runner:
         self.log = log.Log(said.head_max, said.tail_max)
         self.poll = select.poll()
         self.poll.register(signals, select.POLLIN)
-        self.input = command.open_input(said.takes_input)
+        self.wires = wires.AgentPipes(said.unread_max, self.poll) if said.unread_max else None
+        self.input = command.open_input(said.takes_input) if self.wires is None else -1
         self.sandbox = sandbox.CommandSandbox() if said.launcher else None
         self.output, self.command_output = output
         self.troubles = -1
@@ -120,9 +133,15 @@ class Runner:
             self.by, self.error = "start", str(error)
             return False
         if self.child == 0:
-            command.become(self.spec, self.input, self.command_output, troubles, self.sandbox)
+            around = self.wires
+            ends = (around.command_input, around.command_output) if around else None
+            files = (*(ends or (self.input, self.command_output)), self.command_output)
+            command.become(self.spec, files, troubles, self.sandbox)
         for file in (self.input, self.command_output, troubles):
-            posix.close(file)
+            if file >= 0:
+                posix.close(file)
+        if self.wires:
+            self.wires.started()
         if self.sandbox is not None:
             self.sandbox.started(self.child)
             self.poll.register(self.sandbox.ready, select.POLLIN)
@@ -210,13 +229,16 @@ class Runner:
     def attend(self, until: float) -> None:
         """Keep the output until a signal comes or the time has come."""
         while (rest := until - time.monotonic()) > 0:
-            for file, _ in self.poll.poll(min(rest, POLL_SECONDS_MAX) * 1000):
+            most = POLL_SECONDS_MAX if self.wires is None else self.wires.look()
+            for file, _ in self.poll.poll(min(rest, most) * 1000):
                 if file == self.signals:
                     self.take_signals()
                     return
                 if self.sandbox is not None and file == self.sandbox.ready:
                     self.poll.unregister(file)
                     self.sandbox.answer()
+                elif self.wires is not None and file in self.wires.files():
+                    self.wires.attend(file)
                 else:
                     self.copy()
 
@@ -243,6 +265,10 @@ class Runner:
 
     def drain(self) -> None:
         """Keep the output from before the end, and no more: other processes may go on writing."""
+        while self.wires is not None and not self.wires.drain(DRAIN_BYTES_MAX):
+            if self.is_asked:
+                break  # else a full disk is waited for: nothing of an agent is lost
+            self.attend(time.monotonic() + LOOK_EVERY_SECONDS)
         left = DRAIN_BYTES_MAX
         while self.output >= 0 and left > 0 and (copied := self.copy()):
             left -= copied

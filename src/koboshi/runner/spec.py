@@ -19,6 +19,8 @@ class Spec:
         self.takes_input = said[b"takes_input"] == b"1"
         self.head_max = int(said[b"head_max"])
         self.tail_max = int(said[b"tail_max"])
+        # Of an agent: how much of its output may wait to be read. 0: it is an ordinary command.
+        self.unread_max = int(said.get(b"unread_max", b"0"))
         self.marker = said[b"marker"]
         self.environment = tree.entries(environment) | {tree.MARKER: self.marker}
         self.is_confined = said[b"boundary"] != b"none"

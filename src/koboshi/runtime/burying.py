@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 import structlog
 from anyio import sleep
 
-from koboshi.domain.burial import OwnBeats, Sighting, dead_among, first_beat, looked_again
+from koboshi.domain.burial import (
+    OwnBeats,
+    Sighting,
+    dead_among,
+    first_beat,
+    looked_again,
+    seconds_to_next,
+)
 from koboshi.domain.ids import WorkerId
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
@@ -24,6 +31,8 @@ class Burying:
     look_seconds: float
     rescue: Callable[[], Awaitable[object]]
     """Judges what workers that are gone have left."""
+    on_buried: Callable[[int], None] = lambda _: None
+    """Told how many workers were just buried."""
     buried: int = 0
     _seen: dict[WorkerId, Sighting] = field(default_factory=dict)
     _beats: OwnBeats | None = None
@@ -31,11 +40,12 @@ class Burying:
     async def keep_looking(self) -> None:
         while True:
             await self.look()
-            await sleep(self.look_seconds)
+            now_s = self.clock.monotonic()
+            await sleep(seconds_to_next(self._seen, now_s, self.lease_seconds, self.look_seconds))
 
-    def has_beaten(self, server_ms: int) -> None:
-        """This node gave a sign of life, which the server took at that time."""
-        now_s = self.clock.monotonic()
+    def has_beaten(self) -> None:
+        """This node gave a sign of life, which the server took."""
+        server_ms, now_s = self.store.workers.beaten_ms, self.clock.monotonic()
         if self._beats is None:
             self._beats = first_beat(server_ms, now_s)
         else:
@@ -54,4 +64,5 @@ class Burying:
                 buried += 1
         if buried:
             self.buried += buried
+            self.on_buried(buried)
             await self.rescue()

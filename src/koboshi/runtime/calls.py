@@ -9,7 +9,7 @@ to repeat runs again after a shortage of resources.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 from anyio import create_task_group, sleep
@@ -27,6 +27,7 @@ from koboshi.domain.role import Role
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Call, CallRecord, Need, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
+from koboshi.ports.files import NO_SHELF, FileShelf
 from koboshi.ports.store import Store
 from koboshi.ports.tool import (
     Load,
@@ -42,6 +43,7 @@ from koboshi.ports.tool import (
 )
 from koboshi.runtime.intake import storable
 from koboshi.runtime.slots import Slot, lone_slot
+from koboshi.runtime.trust import Trust
 
 log = structlog.get_logger()
 
@@ -68,6 +70,8 @@ class CallRunner:
     side_by_side_max: int = 16
     role: Role = Role.MEMBER
     """The role of the turn for which these tools were chosen."""
+    trust: Trust = field(default_factory=Trust)
+    shelf: FileShelf = NO_SHELF
 
     async def run_all(
         self,
@@ -108,6 +112,8 @@ class CallRunner:
 
     async def _finished(self, claim: Claim, route: Route, record: CallRecord) -> tuple[Step, ...]:
         end = await self._result_of(claim, route, record)
+        if end.parcel is not None:
+            await self.shelf.keep(end.parcel.file.path)
         finish = self.store.turns.finish_call
         return await finish(claim, end.result, end.exits_read, end.parcel)
 
@@ -193,6 +199,7 @@ class CallRunner:
         """Run a call that is committed as started, until its outcome is known or known as lost."""
         pause_s = PAUSE_S_MIN
         while True:
+            await self.trust.wait()
             try:
                 work = tool.resume if is_resumed else tool.run
                 return self._end_of(call, await work(call.arguments, context))

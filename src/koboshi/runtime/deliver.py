@@ -6,7 +6,8 @@ SENDING under a worker that is gone, which means: it may have arrived. So at eve
 says what is known about the platform, and nothing in memory is needed to go on.
 
 * What may have arrived is never simply sent again. `_try` first does what the channel can: repeat
-  under the same key, look for it, hold it for the operator, or send it with a label.
+  under the same key, look for it, hold it for the operator, or send it with a label. What begins a
+  topic is not repeated at all: the platform tells of it, or it is given up.
 * Order is the store's: `claim` gives the oldest delivery of a session, so a part cannot overtake
   an earlier one even if two tasks looked at the same session.
 * Every decision about time, repeats and giving up is `after_send` in `domain/outbox.py`. This
@@ -21,7 +22,8 @@ the memory holds only when to look again. Each channel has its own limit of runn
 platform that hangs delays no other.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 
@@ -47,16 +49,20 @@ from koboshi.domain.outbox import (
 )
 from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.route import Route
+from koboshi.domain.threads import of_awaited
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
+from koboshi.ports.files import NO_SHELF, FileShelf
 from koboshi.ports.outbox import Due
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import OUTBOX, OUTBOX_SOONER, Wakeups
+from koboshi.runtime.trust import Trust
 
 log = structlog.get_logger()
 
 POLL_EVERYTHING_SECONDS = 10.0
 FINISH_LOOK_SECONDS = 0.02
+NO_TRUST = "not sent: the gateway was not sure of its claims"
 
 
 @dataclass(slots=True)
@@ -105,6 +111,14 @@ class Deliver:
     limits: DeliveryLimits
     in_flight_max: int
     """Sends under way at once, of each channel."""
+    trust: Trust = field(default_factory=Trust)
+    poll_seconds: float = POLL_EVERYTHING_SECONDS
+    """Between two looks at everything."""
+    looks_at_all: bool = False
+    """Whether a look behind the newest delivery could miss one: other nodes store them, too."""
+    shelf: FileShelf = NO_SHELF
+    owns: Callable[[ChannelName], bool] = lambda _: True
+    """Whether this gateway sends on a channel."""
     _limiters: dict[ChannelName, CapacityLimiter] = field(default_factory=dict)
     _lanes: dict[str, dict[SessionId, Route]] = field(default_factory=dict)
     """The active lanes, and the sessions that each still has to look at."""
@@ -112,13 +126,16 @@ class Deliver:
     _down: set[ChannelName] = field(default_factory=set)
     """Channels that were not up at the last look."""
     _sending: int = 0
+    _under_way: set[DeliveryId] = field(default_factory=set)
+    """What a task of ours sends."""
+    _on_channel: Counter[ChannelName] = field(default_factory=Counter)
     _is_finishing: bool = False
 
     async def keep_delivering(self) -> None:
         """Look at what is new at every hint, at what is due at its time, and at everything now and
         then, until cancelled."""
         newest = DeliveryId(0)
-        looked_at_all = -POLL_EVERYTHING_SECONDS
+        looked_at_all = -self.poll_seconds
         sooner = self.wakeups.count(OUTBOX_SOONER)
         self._down = set(self.channels)
         async with create_task_group() as sends:
@@ -126,7 +143,8 @@ class Deliver:
                 seen = self.wakeups.count(OUTBOX)
                 is_back = await self._look_for_returns()
                 now = self.clock.monotonic()
-                everything = is_back or now - looked_at_all >= POLL_EVERYTHING_SECONDS
+                is_time = now - looked_at_all >= self.poll_seconds
+                everything = is_back or is_time or self.looks_at_all
                 if self.wakeups.count(OUTBOX_SOONER) != sooner:
                     sooner, everything = self.wakeups.count(OUTBOX_SOONER), True
                 if everything:
@@ -134,7 +152,7 @@ class Deliver:
                 found = await self.store.outbox.due(DeliveryId(0) if everything else newest)
                 newest = max((newest, *(due.delivery_id for due in found)))
                 self._take_up(sends, found, everything=everything)
-                left = self._alarms.seconds_left(self.clock.monotonic(), POLL_EVERYTHING_SECONDS)
+                left = self._alarms.seconds_left(self.clock.monotonic(), self.poll_seconds)
                 await self.wakeups.wait(OUTBOX, left, since=seen)
 
     async def finish(self, seconds: float) -> None:
@@ -153,7 +171,11 @@ class Deliver:
 
     async def _look_for_returns(self) -> bool:
         """Make deliveries of a channel that came back due now. Returns whether a channel did."""
-        down = {name for name, channel in self.channels.items() if channel.trouble is not None}
+        down = {
+            name
+            for name, channel in self.channels.items()
+            if channel.trouble is not None or not self.owns(name)
+        }
         returned, self._down = self._down - down, down
         for name in sorted(returned):
             hastened = await self.store.outbox.hasten(name)
@@ -178,12 +200,14 @@ class Deliver:
 
     def _due_in_ms(self, due: Due) -> int | None:
         channel = self.channels.get(due.route.channel)
-        return None if channel is None else due.due_in_ms(is_up=channel.trouble is None)
+        if channel is None or not self.owns(channel.name):
+            return None
+        return due.due_in_ms(is_up=channel.trouble is None)
 
     def _start(self, sends: TaskGroup, session_id: SessionId, route: Route) -> None:
         """One task per lane; it also takes sessions that come up while it runs."""
         channel = self.channels.get(route.channel)
-        if channel is None:
+        if channel is None or not self.owns(channel.name) or not self.trust.is_held:
             return
         lane = _lane(channel, session_id, route)
         if lane in self._lanes:
@@ -217,7 +241,7 @@ class Deliver:
     async def _deliver_next(self, channel: Channel, session_id: SessionId) -> int | None:
         """Send the oldest that is due. Returns how long the next one has to wait; None if there is
         none."""
-        if self._is_finishing:
+        if self._is_finishing or not self.trust.is_held or not self.owns(channel.name):
             return None
         self._sending += 1
         try:
@@ -232,7 +256,13 @@ class Deliver:
                 return 0
             if not isinstance(delivery, Delivery):
                 return delivery
-            is_owed_more = await self._deliver(channel, delivery)
+            self._under_way.add(delivery.delivery_id)
+            self._on_channel[channel.name] += 1
+            try:
+                is_owed_more = await self._deliver(channel, delivery)
+            finally:
+                self._under_way.discard(delivery.delivery_id)
+                self._on_channel[channel.name] -= 1
         except Fenced as fence:
             log.warning("delivery_fenced", reason=str(fence))
             return None
@@ -261,6 +291,9 @@ class Deliver:
         match self._resolution(channel, delivery):
             case Resolution.REPEAT:
                 return delivery, await self._send(channel, delivery)
+            case Resolution.AWAIT:
+                thread = await self.store.schedules.thread_begun_by(delivery)
+                return delivery, of_awaited(delivery, thread)
             case Resolution.FIND:
                 found = await self._find(channel, delivery)
                 if isinstance(found, Sent):
@@ -290,6 +323,7 @@ class Deliver:
             is_idempotent=abilities.idempotent_send,
             finds_sent=abilities.finds_sent,
             holds=abilities.holds_unsure,
+            begins_once=abilities.begins_once and delivery.begins_thread,
             age_ms=delivery.age_ms,
             repeat_within_ms=abilities.repeat_within_ms,
         )
@@ -302,7 +336,21 @@ class Deliver:
             is_lack = shortage_in(error) is not None
             return Unsure(reason=f"{type(error).__name__}: {error}", is_lack=is_lack)
 
+    def sends_on(self, name: ChannelName) -> int:
+        """How many sends are under way on a channel."""
+        return self._on_channel[name]
+
+    async def let_go(self) -> None:
+        """The trust is back: what is being sent by us, and by no task of ours, may have arrived."""
+        left = await self.store.outbox.let_go(self.worker_id, frozenset(self._under_way))
+        if left:
+            log.warning("deliveries_let_go", count=left)
+
     async def _send(self, channel: Channel, delivery: Delivery) -> SendOutcome:
+        if delivery.file is not None:
+            await self.shelf.bring(delivery.file.path)
+        if not self.trust.is_held:
+            return Later(wait_ms=0, reason=NO_TRUST)
         try:
             return await channel.send(delivery)
         except Exception as error:  # unknown how far it got

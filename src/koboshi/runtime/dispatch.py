@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from anyio import create_task_group
+import structlog
+from anyio import CancelScope, create_task_group
 from anyio.abc import TaskGroup
 
+from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import WorkerId
 from koboshi.domain.slots import NO_ROOM, FreeSlots, room_for
 from koboshi.domain.turn import Claim
@@ -12,7 +14,10 @@ from koboshi.ports.store import Store
 from koboshi.ports.wakeups import TURNS, Wakeups
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.slots import Slot, Slots
+from koboshi.runtime.trust import Trust
 from koboshi.runtime.turn import TurnRunner
+
+log = structlog.get_logger()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,10 +32,14 @@ class Dispatch:
     """Computing turns and waiting turns together."""
     poll_seconds: float
     drain: Drain
+    trust: Trust = field(default_factory=Trust)
     running: int = field(default=0, init=False)
     """Open turns: claimed by this gateway, whether they hold a slot or not."""
     recovered: int = field(default=0, init=False)
     """How many of these are recovered turns."""
+    _scopes: dict[Claim, CancelScope] = field(default_factory=dict, init=False)
+    _set_down: list[Claim] = field(default_factory=list, init=False)
+    """Claims whose work was cancelled without trust: no task works on them."""
 
     async def keep_dispatching(self) -> None:
         """Claim and run due turns, within the bounds, until cancelled: then every running turn
@@ -45,7 +54,7 @@ class Dispatch:
                     await self.wakeups.wait(TURNS, await self._pause(room), since=seen)
 
     def _open_room(self) -> FreeSlots:
-        if self.drain.is_begun:
+        if self.drain.is_begun or not self.trust.is_held:
             return NO_ROOM
         return room_for(self.open_turns_max, held=self.running, recovered=self.recovered)
 
@@ -70,10 +79,33 @@ class Dispatch:
         self.recovered += claim.is_recovered
         turns.start_soon(self._run, claim, slot)
 
+    def set_down(self) -> None:
+        """The trust is lost: all work ends, and no claim is given back."""
+        for scope in self._scopes.values():
+            scope.cancel()
+
+    async def release(self) -> None:
+        """The trust is back: give back what was set down, and is still ours."""
+        while self._set_down:
+            claim = self._set_down.pop()
+            try:
+                await self.store.turns.release(claim)
+            except Fenced as fence:
+                log.info("turn_not_released", turn=claim.turn_id, reason=str(fence))
+            else:
+                log.info("turn_released", turn=claim.turn_id, reason="trust was lost")
+
     async def _run(self, claim: Claim, slot: Slot) -> None:
+        scope = self._scopes[claim] = CancelScope()
         try:
-            await self.runner.run(claim, slot)
+            with scope:
+                await self.runner.run(claim, slot)
+            if scope.cancelled_caught:
+                self._set_down.append(claim)
+                if self.trust.is_held:  # it came back while the work was still ending
+                    await self.release()
         finally:
+            del self._scopes[claim]
             slot.leave()
             self.running -= 1
             self.recovered -= claim.is_recovered

@@ -9,6 +9,7 @@ from anyio import create_task_group, move_on_after, sleep
 
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.route import Route
+from koboshi.domain.session import Session
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import OnText
 
@@ -41,9 +42,11 @@ class Drafts:
     channels: Mapping[ChannelName, Channel]
 
     @asynccontextmanager
-    async def showing(self, route: Route, turn_id: TurnId) -> AsyncIterator[OnText | None]:
-        """Show the model's text as it grows; gives None where no person could see it."""
-        channel = self.channels.get(route.channel)
+    async def showing(self, session: Session, turn_id: TurnId) -> AsyncIterator[OnText | None]:
+        """Show the model's text as it grows; gives None where no person could see it. What a child
+        writes is for its parent."""
+        route = session.route
+        channel = None if session.is_child else self.channels.get(route.channel)
         if channel is None or not channel.abilities.drafts:
             yield None
             return

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from anyio import Event
 
 from koboshi.domain.shutdown import Leave
-from koboshi.ports.wakeups import TURNS, Wakeups
+from koboshi.ports.wakeups import ACCOUNTS, TURNS, Wakeups
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +41,7 @@ class Drain:
             self.how = how
         self.asked.set()
         self.wakeups.hint(TURNS)
+        self.wakeups.hint(ACCOUNTS)
 
     def hurry(self) -> None:
         """Stop without waiting for anything."""

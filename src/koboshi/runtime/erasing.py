@@ -44,6 +44,8 @@ class Erasing:
             except OSError as error:
                 log.warning("erasure_waits", erasure=erasure.erasure_id, error=str(error))
                 return False
+            for named in erasure.files:
+                await self.store.files.forget(named.removeprefix("home:"))
             await self.store.erasures.files_gone(erasure.erasure_id)
         if unfinished:
             await self.store.search.clear()

@@ -1,7 +1,7 @@
 """The task tree, top to bottom."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 from anyio import CancelScope, Event, create_task_group, move_on_after
@@ -12,9 +12,11 @@ from koboshi.domain.worker import EndedHow
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
-from koboshi.ports.wakeups import TURNS, Wakeups
+from koboshi.ports.wakeups import ACCOUNTS, OUTBOX, TURNS, Wakeups
 from koboshi.processes.supervise import Supervise
 from koboshi.processes.watch import WatchLogs
+from koboshi.runtime.agent_life import AgentLife
+from koboshi.runtime.burying import Burying
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
 from koboshi.runtime.drain import Drain
@@ -23,6 +25,7 @@ from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.schedules import ScheduleLoop
+from koboshi.runtime.trust import Trust
 
 log = structlog.get_logger()
 
@@ -42,9 +45,13 @@ class Gateway:
     supervise: Supervise
     watch_logs: WatchLogs
     heartbeat: Heartbeat
+    burying: Burying | None = None
+    """Looks after the other nodes, where there may be some."""
+    trust: Trust = field(default_factory=Trust)
     schedules: ScheduleLoop
     goals: GoalLoop
     control: ControlSocket
+    agents: AgentLife | None
     drain: Drain
     clock: Clock
     wakeups: Wakeups
@@ -62,8 +69,11 @@ class Gateway:
             # First, so that a client that can write to this gateway can query it, too.
             await tasks.start(self.control.keep_serving)
             tasks.start_soon(self.heartbeat.keep_beating)
+            if self.burying is not None:
+                tasks.start_soon(self.burying.keep_looking)
+                tasks.start_soon(self.trust.keep_watching, self._lose_trust, self._regain_trust)
             for channel in self.channels:
-                tasks.start_soon(self.intake.keep_receiving, channel)
+                tasks.start_soon(self.intake.keep_open, channel)
             tasks.start_soon(self.deliver.keep_delivering)
             tasks.start_soon(self.rescue.keep_rescuing)
             tasks.start_soon(self.supervise.keep_supervising)
@@ -71,6 +81,8 @@ class Gateway:
             tasks.start_soon(self.watch_logs.keep_watching)
             tasks.start_soon(self.schedules.keep_firing)
             tasks.start_soon(self.goals.keep_judging)
+            if self.agents is not None:
+                tasks.start_soon(self.agents.keep_looking)
             tasks.start_soon(self._restart_when_asked)
             dispatching = CancelScope()
             dispatched = Event()
@@ -88,6 +100,17 @@ class Gateway:
             await self.store.workers.end(self.heartbeat.worker_id, self._ended_how())
         log.info("gateway_stopped", released=self.drain.released)
 
+    def _lose_trust(self) -> None:
+        """Other nodes may bury us soon: what is under way here must not go on beside them."""
+        self.dispatch.set_down()
+        self.wakeups.hint(ACCOUNTS)
+
+    async def _regain_trust(self) -> None:
+        await self.dispatch.release()
+        await self.deliver.let_go()
+        self.wakeups.hint(TURNS)
+        self.wakeups.hint(OUTBOX)
+
     async def _bind_accounts(self) -> None:
         """Before anything is received or sent: a new account must not meet ids of the old one."""
         accounts = {channel.name: channel.account for channel in self.channels if channel.account}
@@ -100,7 +123,7 @@ class Gateway:
         """Nothing new starts from here on; running steps may finish."""
         log.info("gateway_draining", running=self.dispatch.running, how=self.drain.how)
         self.on_stopping()
-        if not self.dispatch.running:
+        if not self.dispatch.running and not self.store.is_shared:
             return
         deadline = self.clock.monotonic() + self.drain.seconds
         with move_on_after(FAREWELL_SECONDS):

@@ -10,6 +10,7 @@ from koboshi.domain.worker import MemoryKills
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import WORKERS, Wakeups
+from koboshi.runtime.trust import Trust
 
 THAW_SECONDS = 15.0
 
@@ -44,14 +45,20 @@ class Heartbeat:
     lag_seconds: float = 0.0
     """How late the event loop resumed us after the last wait that no hint cut short."""
     suspends: SuspendDetector = field(default_factory=SuspendDetector)
+    trust: Trust = field(default_factory=Trust)
+    on_beat: Callable[[], None] = lambda: None
+    """Called when a beat is stored."""
 
     async def keep_beating(self) -> None:
         """Beat through the writer, so that a stuck disk shows as what it is. Learns of a requested
         restart."""
         while True:
             seen = self.wakeups.count(WORKERS)
+            begun = self.trust.now()
             if await self.store.workers.beat(self.worker_id, self.count_kills()):
                 self.restart_asked.set()
+            self.trust.renew(begun)
+            self.on_beat()
             self.last_beat = self.clock.monotonic()
             self.suspends.look(self.clock)
             await self.wakeups.wait(WORKERS, self.every_seconds, since=seen)

@@ -11,6 +11,7 @@ from koboshi.commands.parse import message_in, parse_command
 from koboshi.domain.command import CommandName
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
 from koboshi.domain.ids import ProcessId
+from koboshi.domain.inbox import Words
 from koboshi.domain.people import name_kept
 from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.shutdown import nothing_against_it
@@ -18,6 +19,7 @@ from koboshi.ports.channel import NO_WATERMARKS, Accept, Channel, Inbound, Recei
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Arrival, Respond, Store
 from koboshi.runtime.opening import Opening
+from koboshi.runtime.owning import Owning
 
 log = structlog.get_logger()
 
@@ -26,6 +28,13 @@ REFUSED_SECONDS = (1.0, 2.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0)
 """The pause while a person has to change something first."""
 STEADY_SECONDS = 60.0
 """A connection that held this long resets the back-off."""
+PIECE_MAX = 20
+"""Messages in one commit. A commit of more would keep other channels waiting."""
+CROWD = 10
+"""So many messages at once are a flood: behind them there is a pause for the other channels."""
+REST = 2.0
+"""How long the pause is, in the time that they took."""
+REST_SECONDS_MAX = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +47,8 @@ class Intake:
     why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it
     """Why the gateway would not come back from a restart; empty if it would."""
     opening: Opening = field(default_factory=Opening)
+    owning: Owning | None = None
+    """Who has which account, where several gateways share a database."""
 
     def accept_for(self, channel: Channel) -> Accept:
         """What the channel calls with everything it receives."""
@@ -51,17 +62,37 @@ class Intake:
                 self.opening.accept()
                 await self.store.inbox.connect(channel.name, channel.account)
                 return ()
-            arrivals = [await self._with_facts(self.look_at(inbound)) for inbound in batch]
-            return await self.store.inbox.accept(
-                channel.name,
-                arrivals,
-                cursor=cursor,
-                respond=self.respond,
-                account=channel.account,
-                watermarks=watermarks,
-            )
+            receipts: tuple[Receipt, ...] = ()
+            while len(batch) > PIECE_MAX:
+                # Places stand for all before them, so they are stored with the last piece.
+                receipts += await self._accept(channel, batch[:PIECE_MAX])
+                batch = batch[PIECE_MAX:]
+            return receipts + await self._accept(channel, batch, cursor, watermarks)
 
         return accept
+
+    async def _accept(
+        self,
+        channel: Channel,
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
+    ) -> tuple[Receipt, ...]:
+        """Store it. A channel in a flood is kept off the processor for longer than it had it."""
+        began = self.clock.monotonic()
+        arrivals = [await self._with_facts(self.look_at(inbound)) for inbound in batch]
+        receipts = await self.store.inbox.accept(
+            channel.name,
+            arrivals,
+            cursor=cursor,
+            respond=self.respond,
+            account=channel.account,
+            watermarks=watermarks,
+            epoch=None if self.owning is None else self.owning.epoch_of(channel.name),
+        )
+        if len(batch) >= CROWD:
+            await sleep(min(REST * (self.clock.monotonic() - began), REST_SECONDS_MAX))
+        return receipts
 
     def look_at(self, inbound: Inbound) -> Arrival:
         """What an inbound is, provided its sender is allowed."""
@@ -74,7 +105,7 @@ class Intake:
         if not words.text.strip() and words.choice_id is None and not words.files:
             return Arrival(inbound=inbound, ignored="blank")
         # What another person wrote is read by the agent. It is nobody's command here.
-        command = None if words.is_forwarded else parse_command(inbound.words.text)
+        command = None if words.is_forwarded else parse_command(_said(words))
         carried = None if command is None else message_in(command)
         if carried is None:
             return Arrival(inbound=inbound, command=command)
@@ -99,6 +130,13 @@ class Intake:
         assert command.process_id is not None, "a log is asked for by its process"
         output = await self.output_of(command.process_id)
         return replace(arrival, command=replace(command, output=output))
+
+    async def keep_open(self, channel: Channel) -> None:
+        """Receive for ever, and where one gateway alone may, whenever it is this one."""
+        if self.owning is not None and channel.abilities.exclusive and channel.account:
+            await self.owning.keep(channel, self.keep_receiving)
+        else:
+            await self.keep_receiving(channel)
 
     async def keep_receiving(self, channel: Channel) -> None:
         """Receive for ever: reconnect after a pause, and after a longer one if the connection was
@@ -135,6 +173,13 @@ class Intake:
                 failures = 0
             await sleep(pauses[min(failures, len(pauses) - 1)])
             failures, is_first = failures + 1, False
+
+
+def _said(words: Words) -> str:
+    """What was written; or the command that a button below no question stands for. Pressing it is
+    the same as writing it."""
+    pressed = words.choice_id or ""
+    return pressed if pressed.startswith("/") and not words.question else words.text
 
 
 def storable(text: str) -> str:

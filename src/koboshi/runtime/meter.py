@@ -18,7 +18,11 @@ COUNTED = (
     "koboshi_outbox_ambiguous_total",
     "koboshi_rate_limited_seconds_total",
     "koboshi_llm_tokens_total",
+    "koboshi_model_benches_total",
+    "koboshi_budget_refusals_total",
     "koboshi_auth_failures_total",
+    "koboshi_burials_total",
+    "koboshi_memory_files_read_total",
 )
 TIMED = (
     "koboshi_accept_duration_seconds",

@@ -47,6 +47,12 @@ METRICS: dict[str, MetricTold] = {
         "1 where a neighbour did what it was last asked for: the model, and each MCP server.",
         "neighbour",
     ),
+    "koboshi_budget_refusals_total": _counter(
+        "Calls that were not made because the budget of the day was used.", "model"
+    ),
+    "koboshi_model_benches_total": _counter(
+        "Times that a model of the chain was benched, by why.", "model", "trouble"
+    ),
     "koboshi_adapter_reconnects_total": _counter(
         "Times that a platform was connected to again.", "platform"
     ),
@@ -121,7 +127,16 @@ METRICS: dict[str, MetricTold] = {
     "koboshi_occasions_total": _counter(
         "Due times of schedules, by what became of them.", "verdict"
     ),
+    "koboshi_memory_files_read_total": _counter(
+        "Memory files that were found stale or edited by hand, by what became of them.", "fate"
+    ),
     "koboshi_goal_moves_total": _counter("Moves of standing goals, by where to.", "state"),
+    "koboshi_children_open": _gauge("Sub-agents that work, or wait for others to end."),
+    "koboshi_children_total": _counter("Sub-agents that ended, by how.", "outcome"),
+    "koboshi_agent_processes": _gauge("Foreign agents that live, by their names.", "agent"),
+    "koboshi_agent_memory_bytes": _gauge(
+        "The memory of foreign agents with all that they started, by their names.", "agent"
+    ),
     "koboshi_lease_fenced_total": _counter(
         "Writes that were refused because their claim no longer held."
     ),
@@ -136,11 +151,28 @@ METRICS: dict[str, MetricTold] = {
     "koboshi_db_integrity_last_ok_timestamp_seconds": _gauge(
         "When a whole copy was last read from its first page to its last; missing if never."
     ),
+    "koboshi_burials_total": _counter("Nodes that this one has found dead."),
+    "koboshi_account_owner": _gauge(
+        "1 where this node receives and sends as the account of a channel, 0 where another does.",
+        "channel",
+    ),
+    "koboshi_lease_age_seconds": _gauge(
+        "Since this node gave the last sign of life that PostgreSQL has confirmed."
+    ),
+    "koboshi_lock_wait_seconds": _histogram(
+        "The round trip in which a batch gets the locks of its chats on PostgreSQL."
+    ),
+    "koboshi_store_rounds_total": _counter("Round trips of the writer to PostgreSQL."),
+    "koboshi_store_reconnects_total": _counter("Connections of the writer that were lost."),
+    "koboshi_unknown_commits_total": _counter(
+        "Commits whose connection was lost before the answer, by what became of them.",
+        "resolution",
+    ),
     "koboshi_event_loop_lag_seconds": _gauge("How late the event loop was, the last time."),
     "koboshi_disk_free_bytes": _gauge("Free space where the home is."),
     "koboshi_disk_reserve_bytes": _gauge("What is kept back for a full disk; 0 while it is used."),
     "koboshi_auth_failures_total": _counter(
-        "Requests that were turned away for want of a token.", "surface"
+        "Requests that were turned away for lack of a token.", "surface"
     ),
     "process_cpu_seconds_total": _counter("Processor time of the process."),
     "process_start_time_seconds": _gauge("When the process began, since 1970."),

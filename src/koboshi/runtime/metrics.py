@@ -11,19 +11,21 @@ import re
 import resource
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from anyio import Lock
 
+from koboshi.control.replies import AgentStatus
 from koboshi.domain.schedule import OccasionVerdict
 from koboshi.domain.standing import STANDS
 from koboshi.domain.timing import Timing
 from koboshi.domain.turn import TurnState
 from koboshi.domain.worker import Breaker, Worker
 from koboshi.ports.clock import Clock
+from koboshi.ports.server import ServerFigures
 from koboshi.ports.store import Store
 from koboshi.ports.tally import Called, Happened, Tally, Took
 from koboshi.ports.views import Status
@@ -52,6 +54,7 @@ COUNTERS = (
     "koboshi_approvals_total",
     "koboshi_occasions_total",
     "koboshi_goal_moves_total",
+    "koboshi_children_total",
 )
 """Counted from what is stored."""
 _TAKEN = {
@@ -77,6 +80,11 @@ class Writes(Protocol):
     def fenced(self) -> int: ...
 
     @property
+    def figures(self) -> ServerFigures | None:
+        """What a store on a server counts; None where the store is a file."""
+        ...
+
+    @property
     def reserve_bytes(self) -> int: ...
 
 
@@ -96,6 +104,8 @@ class Metrics:
     home: Path
     writes: Writes
     meter: Meter
+    agents: Callable[[], Awaitable[Sequence[AgentStatus]]]
+    """The foreign agents that live here."""
     _totals: dict[str, Counter[Labels]] = field(default_factory=_from_zero)
     _times: dict[str, dict[Labels, Timing]] = field(
         default_factory=lambda: {name: {} for name, _ in _TAKEN.values()}
@@ -110,12 +120,20 @@ class Metrics:
             tally = await self.store.views.tally(self.worker.worker_id, self._place)
             self._place = tally.place
             self._count(tally)
+            owners = await self.store.accounts.owners() if self.store.is_shared else {}
+        living = await self.agents()
+        mine = {
+            labelled(channel=name): float(owner == self.worker.worker_id)
+            for name, owner in owners.items()
+        }
         return render(
             (
+                Metric("koboshi_account_owner", mine),
                 *self._gateway(status, tally),
                 *self._standing(status, tally),
                 *self._counters(),
                 *self._histograms(),
+                *_agents(living),
                 *self._files(),
                 *_process(self.worker),
             )
@@ -144,6 +162,19 @@ class Metrics:
         yield one("koboshi_lease_fenced_total", self.writes.fenced)
         yield one("koboshi_db_commits_total", self.writes.commits)
         yield one("koboshi_thaw_events_total", self.health.heartbeat.suspends.count)
+        yield from self._server()
+
+    def _server(self) -> Iterator[Metric]:
+        figures = self.writes.figures
+        if figures is None:
+            return
+        yield one("koboshi_lease_age_seconds", figures.lease_age_s)
+        yield one("koboshi_store_rounds_total", figures.rounds)
+        yield one("koboshi_store_reconnects_total", figures.reconnects)
+        unknown = {
+            labelled(resolution=how): count for how, count in figures.unknown_commits.items()
+        }
+        yield Metric("koboshi_unknown_commits_total", unknown)
 
     def _histograms(self) -> Iterator[Histogram]:
         for name, times in self._times.items():
@@ -152,6 +183,9 @@ class Metrics:
             yield Histogram(name, dict(self.meter.times[name]))
         commits = {labelled(): self.writes.commit_times}
         yield Histogram("koboshi_db_commit_duration_seconds", commits)
+        if self.writes.figures is not None:
+            waits = {labelled(): self.writes.figures.lock_waits}
+            yield Histogram("koboshi_lock_wait_seconds", waits)
 
     def _gateway(self, status: Status, tally: Tally) -> Iterator[Metric]:
         about = {"sqlite": status.sqlite, "python": platform.python_version()}
@@ -199,6 +233,7 @@ class Metrics:
         }
         yield Metric("koboshi_turns_waiting", waiting)
         yield one("koboshi_jobs_running", tally.processes)
+        yield one("koboshi_children_open", tally.children)
 
     def _files(self) -> Iterator[Metric]:
         path = self.home / DATABASE_NAME
@@ -212,6 +247,16 @@ class Metrics:
             yield one("koboshi_db_integrity_last_ok_timestamp_seconds", newest / 1000)
         yield one("koboshi_disk_free_bytes", shutil.disk_usage(self.home).free)
         yield one("koboshi_disk_reserve_bytes", self.writes.reserve_bytes)
+
+
+def _agents(living: Sequence[AgentStatus]) -> Iterator[Metric]:
+    many: Counter[Labels] = Counter(labelled(agent=each.agent) for each in living)
+    memory: Counter[Labels] = Counter()
+    for each in living:
+        if each.memory_bytes is not None:
+            memory[labelled(agent=each.agent)] += each.memory_bytes
+    yield Metric("koboshi_agent_processes", dict(many))
+    yield Metric("koboshi_agent_memory_bytes", dict(memory))
 
 
 def _account(channel: str) -> Labels:
@@ -253,6 +298,8 @@ def counted_as(each: Happened) -> Iterator[tuple[str, Labels]]:
             yield "koboshi_occasions_total", labelled(verdict=verdict)
         case "goal", state:
             yield "koboshi_goal_moves_total", labelled(state=state)
+        case "child", "ended":
+            yield "koboshi_children_total", labelled(outcome=each.label or "")
         case _:
             return
 

@@ -23,15 +23,20 @@ from koboshi.agent.summary import (
     summary_request,
     with_less,
 )
+from koboshi.domain.budget import OverBudget
+from koboshi.domain.chain import AllBenched, NoneFits, Use
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.domain.outage import GiveUp, ModelFailure
 from koboshi.domain.resource_exhaustion import shortage_in
+from koboshi.domain.trouble import TROUBLE_RULES
 from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
-from koboshi.ports.model import Model, ModelReply, OnText, Request, ToolSpec
+from koboshi.ports.model import ModelReply, OnText, Request, ToolSpec
 from koboshi.ports.store import Loaded, Store
 from koboshi.runtime.drafts import Drafts
 from koboshi.runtime.intake import storable
+from koboshi.runtime.model_chain import ModelChain
+from koboshi.runtime.picture_shelf import PictureShelf
 from koboshi.runtime.slots import Slot
 
 log = structlog.get_logger()
@@ -59,13 +64,14 @@ Outcome: TypeAlias = ModelReply | NoReply | SetDown
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCaller:
     store: Store
-    model: Model
+    chain: ModelChain
     clock: Clock
     drafts: Drafts
     system: str
     context: ContextLimits
     zone: tzinfo = UTC
     """The zone that the model is told times in."""
+    shelf: PictureShelf
     held_ms_max: int
     """A longer wait is stored with the turn, and its claim is given back meanwhile."""
 
@@ -75,27 +81,30 @@ class ModelCaller:
         """The model's next reply in a turn, and the turn with the summaries that were made on the
         way to it."""
         refused_tokens: int | None = None
+        wished = loaded.session.settings.model
         while True:
-            request = build_request(loaded, claim.turn_id, self.system, tools, self.zone)
+            system = f"{self.system}\n\n{loaded.shown}" if loaded.shown else self.system
+            request = build_request(loaded, claim.turn_id, system, tools, self.zone)
+            request = await self.shelf.shown(request)
             plan = plan_summary(request, loaded, self.context, refused_tokens)
             if plan is None and refused_tokens is not None:
                 return NoReply(reason=TOO_LONG), loaded
             if plan is None:
                 try:
-                    async with self.drafts.showing(loaded.session.route, claim.turn_id) as on_text:
-                        return await self._ask(claim, request, slot, on_text), loaded
+                    async with self.drafts.showing(loaded.session, claim.turn_id) as on_text:
+                        return await self._ask(claim, request, slot, wished, on_text), loaded
                 except ModelOverfull:
                     refused_tokens = tokens_in(request)
                     log.warning("model_overfull", tokens=refused_tokens, steps=len(request.steps))
                     continue
-            words = await self._sum_up(claim, request, plan, slot)
+            words = await self._sum_up(claim, request, plan, slot, wished)
             if not isinstance(words, str):
                 return words, loaded
             loaded = await self._store_summary(claim, loaded, plan, words)
             refused_tokens = None
 
     async def _sum_up(
-        self, claim: Claim, request: Request, plan: Plan, slot: Slot
+        self, claim: Claim, request: Request, plan: Plan, slot: Slot, wished: str | None
     ) -> str | NoReply | SetDown:
         """The text of a summary; empty, if the model gives none."""
         while True:
@@ -103,7 +112,7 @@ class ModelCaller:
             if not shorter.steps:
                 return ""
             try:
-                outcome = await self._ask(claim, shorter, slot)
+                outcome = await self._ask(claim, shorter, slot, wished)
             except ModelOverfull:
                 less = with_less(plan)
                 if less is None:
@@ -126,34 +135,78 @@ class ModelCaller:
         return replace(loaded, steps=(*loaded.steps, *steps), summary=steps[0])
 
     async def _ask(
-        self, claim: Claim, request: Request, slot: Slot, on_text: OnText | None = None
+        self,
+        claim: Claim,
+        request: Request,
+        slot: Slot,
+        wished: str | None,
+        on_text: OnText | None = None,
     ) -> Outcome:
-        """The reply to one request. Raises ModelOverfull, and ModelBusy when a resource of ours is
-        missing."""
+        """The reply to one request, of the first model of the chain that is well. Raises
+        ModelOverfull, and ModelBusy when a resource of ours is missing."""
         since = self.clock.monotonic()
         while True:
-            try:
-                return await self.model.respond(request, on_text)
-            except ModelOverfull:
-                raise
-            except ModelRefused as refusal:
+            choice = await self.chain.choose(request, claim, wished)
+            if isinstance(choice, NoneFits) and choice.is_too_long:
+                raise ModelOverfull(choice.reason)
+            if isinstance(choice, NoneFits) or (
+                isinstance(choice, AllBenched) and choice.is_lasting
+            ):
+                return NoReply(reason=choice.reason)
+            if isinstance(choice, Use):
+                answer = await self._ask_one(claim, choice, request, on_text)
+                if not isinstance(answer, ModelBusy):
+                    return answer
+                if await self.chain.pass_on(choice, answer):
+                    continue
+                reason, asked_ms = answer.reason, answer.retry_after_ms
+            else:
+                reason, asked_ms = choice.reason, choice.wait_ms
+            now = self.clock.monotonic()
+            spent_ms, since = round((now - since) * 1000), now
+            failure = ModelFailure(reason=reason, spent_ms=spent_ms, asked_ms=asked_ms)
+            given_up = await self._wait(claim, failure, slot)
+            if given_up is not None:
+                return given_up
+
+    async def _ask_one(
+        self, claim: Claim, use: Use, request: Request, on_text: OnText | None
+    ) -> ModelReply | NoReply | SetDown | ModelBusy:
+        """What one model says. A refusal that another model need not share is busy, too."""
+        try:
+            return await self.chain.ask(use, request, on_text)
+        except OverBudget as over:
+            return await self.hold(claim, over)
+        except ModelOverfull:
+            raise
+        except ModelRefused as refusal:
+            if self.chain.is_single or not TROUBLE_RULES[refusal.trouble].is_passed_on:
                 return NoReply(reason=refusal.reason)
-            except ModelBusy as busy:
-                if shortage_in(busy) is not None:
-                    raise  # the request was never sent: no failure of the model
-                now = self.clock.monotonic()
-                spent_ms, since = round((now - since) * 1000), now
-                failure = ModelFailure(
-                    reason=busy.reason, spent_ms=spent_ms, asked_ms=busy.retry_after_ms
-                )
-                decision = await self.store.turns.retry_model(claim, failure)
-                log.warning("model_busy", reason=busy.reason)
-                if isinstance(decision, GiveUp):
-                    return NoReply(reason=decision.words)
-                wait_ms = decision.wait_ms
-                if wait_ms > self.held_ms_max or slot.is_closed:
-                    await self.store.turns.postpone(claim, wait_ms, f"model: {busy.reason}")
-                    return SetDown(wait_ms=wait_ms)
-                slot.give_back()
-                await sleep(wait_ms / 1000)
-                await slot.take()
+            return ModelBusy(refusal.reason, trouble=refusal.trouble)
+        except ModelBusy as busy:
+            if shortage_in(busy) is not None:
+                raise  # the request was never sent: no failure of the model
+            log.warning("model_busy", model=use.link.name, reason=busy.reason)
+            return busy
+
+    async def hold(self, claim: Claim, over: OverBudget) -> SetDown:
+        """The turn waits for tomorrow, or for an owner."""
+        await self.store.budget.hold(claim, over.wait_ms, over.words)
+        log.warning("turn_held_by_budget", reason=over.words)
+        return SetDown(wait_ms=over.wait_ms)
+
+    async def _wait(
+        self, claim: Claim, failure: ModelFailure, slot: Slot
+    ) -> NoReply | SetDown | None:
+        """Wait as long as the store decides; None once the model may be asked again."""
+        decision = await self.store.turns.retry_model(claim, failure)
+        if isinstance(decision, GiveUp):
+            return NoReply(reason=decision.words)
+        wait_ms = decision.wait_ms
+        if wait_ms > self.held_ms_max or slot.is_closed:
+            await self.store.turns.postpone(claim, wait_ms, f"model: {failure.reason}")
+            return SetDown(wait_ms=wait_ms)
+        slot.give_back()
+        await sleep(wait_ms / 1000)
+        await slot.take()
+        return None

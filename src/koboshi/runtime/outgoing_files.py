@@ -40,6 +40,7 @@ class Parcels:
     async def sweep(self) -> None:
         kept = await self.store.outbox.files_kept()
         before_ms = self.clock.now_ms() - KEEP_MS
+        await self.store.files.sweep(before_ms, kept)
         gone, left = await to_thread.run_sync(_remove, self.home, kept, before_ms)
         if gone:
             log.info("sent_files_removed", count=gone)

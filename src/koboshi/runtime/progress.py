@@ -56,7 +56,7 @@ class Progress:
         await sleep(min(FIRST_SECONDS, self.every_seconds or FIRST_SECONDS))
         facts = await self.store.turns.progress(claim)
         channel = self.channels.get(facts.route.channel)
-        if channel is None:
+        if channel is None or not facts.is_shown:
             return
         told_next = self.clock.monotonic() if self.every_seconds else inf
         while not self.drain.is_begun:

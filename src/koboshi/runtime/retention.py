@@ -63,6 +63,7 @@ class Forgetting:
                 lambda after: retention.deliveries(after, before_ms), retention.forget_deliveries
             )
         occasions = await self._forget_occasions()
+        await self._forget_shown(lines_ms)
         if lines or deliveries or occasions:
             counts = {"journal": lines, "deliveries": deliveries, "occasions": occasions}
             log.info("old_rows_forgotten", **counts)
@@ -78,6 +79,13 @@ class Forgetting:
                 count += await self.store.schedules.forget(schedule_id, before_ms)
             place = found[-1]
         return count
+
+    async def _forget_shown(self, before_ms: int) -> None:
+        """What turns were shown of memories, as long ago as the lines of the journal."""
+        count = AT_ONCE
+        while count == AT_ONCE:
+            await self._let_others_go_first()
+            count = await self.store.memory.forget(before_ms, AT_ONCE)
 
     async def _sweep(
         self,

@@ -19,6 +19,7 @@ from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.shipment import shipment_of
 from koboshi.domain.splitting import split_text
 from koboshi.ports.channel import Channel
+from koboshi.ports.files import NO_SHELF, FileShelf
 
 log = structlog.get_logger()
 
@@ -32,6 +33,7 @@ TEXT_MAX = 4_000
 class Shipping:
     channels: Mapping[ChannelName, Channel]
     home: Path
+    shelf: FileShelf = NO_SHELF
 
     def takes_files(self, name: ChannelName) -> bool:
         """Whether people can be sent files there."""
@@ -58,6 +60,7 @@ class Shipping:
                 raise
             log.warning("answer_not_kept", turn=turn_id, reason=error.strerror)
             return shipment_of(parts, parts_max=parts_max, takes_files=False).parts, None
+        await self.shelf.keep(file.path)
         return shipment.parts, file
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 import structlog
@@ -28,6 +28,7 @@ from koboshi.domain.action import (
     next_action,
 )
 from koboshi.domain.approval import Unaskable
+from koboshi.domain.budget import OverBudget
 from koboshi.domain.errors import Fenced, StoreFailed, is_or_holds
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.resource_exhaustion import shortage_in
@@ -48,6 +49,7 @@ from koboshi.ports.model import CallRequest, ModelReply
 from koboshi.ports.store import NO_SIZES, Loaded, Store
 from koboshi.ports.tool import Tool, Tools, TurnSetDown, need_of
 from koboshi.ports.wakeups import Wakeups, claim_topic
+from koboshi.runtime.agent_turn import AgentTurns
 from koboshi.runtime.approval_cards import ApprovalCards
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
@@ -55,8 +57,11 @@ from koboshi.runtime.drain import Drain
 from koboshi.runtime.intake import storable
 from koboshi.runtime.model_caller import ModelCaller, NoReply, Outcome, SetDown
 from koboshi.runtime.progress import Progress
+from koboshi.runtime.readings import Readings
+from koboshi.runtime.recollection import Recollection
 from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.slots import Slot
+from koboshi.runtime.trust import Trust
 
 log = structlog.get_logger()
 
@@ -81,6 +86,11 @@ class TurnRunner:
     drain: Drain
     progress: Progress
     attachments: Attachments
+    readings: Readings
+    recollection: Recollection
+    trust: Trust = field(default_factory=Trust)
+    foreign: AgentTurns | None = None
+    """What works with agents of other makers; None: none is configured."""
 
     async def run(self, claim: Claim, slot: Slot) -> None:
         """Run the turn until it is answered, waits, has failed, or is no longer ours. The slot is
@@ -88,14 +98,18 @@ class TurnRunner:
         with structlog.contextvars.bound_contextvars(turn=claim.turn_id, epoch=claim.epoch):
             try:
                 async with create_task_group() as tasks:
-                    tasks.start_soon(self._watch_claim, claim, tasks.cancel_scope)
+                    # Counted before the turn is loaded, which fails where the claim is lost by
+                    # then: what is lost later is hinted at.
+                    seen = self.wakeups.count(claim_topic(claim.turn_id))
+                    tasks.start_soon(self._watch_claim, claim, tasks.cancel_scope, seen)
                     tasks.start_soon(self.progress.keep_showing, claim)
                     await self._work_or_fail(claim, slot)
                     tasks.cancel_scope.cancel()
             except get_cancelled_exc_class():
-                # A courtesy: recovery does not need it.
-                with move_on_after(self.release_seconds, shield=True):
-                    await self._release(claim)
+                # A courtesy: recovery does not need it. Without trust it is no longer ours to give.
+                if self.trust.is_held:
+                    with move_on_after(self.release_seconds, shield=True):
+                        await self._release(claim)
                 raise
             finally:
                 self.wakeups.forget(claim_topic(claim.turn_id))
@@ -130,18 +144,27 @@ class TurnRunner:
             return missing
         return None
 
-    async def _watch_claim(self, claim: Claim, scope: CancelScope) -> None:
-        """End the work when the claim was lost: stopped, interrupted, or claimed anew."""
+    async def _watch_claim(self, claim: Claim, scope: CancelScope, seen: int) -> None:
+        """End the work when the claim was lost: stopped, interrupted, or claimed anew. The turn's
+        own end is a hint, too, and then there is nothing to look at."""
         topic = claim_topic(claim.turn_id)
         while True:
+            await self.wakeups.wait(topic, self.poll_seconds, since=seen)
+            if scope.cancel_called:
+                return
             seen = self.wakeups.count(topic)
             if not await self.store.turns.holds(claim):
                 scope.cancel()
                 return
-            await self.wakeups.wait(topic, self.poll_seconds, since=seen)
 
     async def _work(self, claim: Claim, slot: Slot) -> None:
         loaded = await self.store.turns.load(claim)
+        agent = None
+        if self.foreign is not None:
+            agent = await self.foreign.agent_of(claim.turn_id, loaded)
+        if self.foreign is not None and agent is not None:
+            await self.foreign.run(claim, loaded, agent, slot)
+            return
         await self._as(loaded.standing)._go_on(claim, loaded, slot)
 
     def _as(self, standing: RoleStanding) -> "TurnRunner":
@@ -205,8 +228,14 @@ class TurnRunner:
     async def _ask_model(self, claim: Claim, loaded: Loaded, slot: Slot) -> tuple[Outcome, Loaded]:
         await self.tools.settle()
         loaded = await self.attachments.bring(claim, loaded)
+        try:
+            loaded = await self.readings.take(claim, loaded)
+        except OverBudget as over:
+            return await self.asking.hold(claim, over), loaded
+        loaded = await self.recollection.bring(claim, loaded)
         specs = self.tools.specs()
-        if not self.shipping.takes_files(loaded.session.route.channel):
+        is_child = loaded.session.is_child  # what it has to say is for its parent
+        if is_child or not self.shipping.takes_files(loaded.session.route.channel):
             specs = tuple(spec for spec in specs if not spec.sends_files)
         return await self.asking.next_reply(claim, loaded, specs, slot)
 
@@ -266,7 +295,7 @@ class TurnRunner:
         self, claim: Claim, loaded: Loaded, reply: Reply, *, is_silent: bool = False
     ) -> None:
         sizes = await self._log_sizes(claim, loaded)
-        if is_silent:
+        if is_silent or loaded.session.is_child:
             await self.store.turns.answer(claim, reply, (), sizes, is_silent=True)
             log.info("turn_silenced", steps=len(loaded.steps))
             return

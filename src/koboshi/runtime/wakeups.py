@@ -17,6 +17,10 @@ class LocalWakeups:
         if event is not None:
             event.set()
 
+    def hint_all(self) -> None:
+        for topic in [*self._counts, *self._events]:
+            self.hint(topic)
+
     def count(self, topic: str) -> int:
         return self._counts.setdefault(topic, 0)
 

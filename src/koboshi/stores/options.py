@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from koboshi.domain.backlog import BacklogLimits
+from koboshi.domain.burial import LEASE_SECONDS, WAIT_PARTS
+from koboshi.domain.child import ChildLimits
 from koboshi.domain.goal import GoalLimits
+from koboshi.domain.memory import MemoryLimits
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.watch import Notify, ReportLimits
@@ -42,13 +45,30 @@ class StoreOptions:
     zone_named: Callable[[str], tzinfo] = zone_of_name
     zone_rules: str = ""
     goal_limits: GoalLimits = field(default_factory=GoalLimits)
+    child_limits: ChildLimits = field(default_factory=ChildLimits)
     schedules_max: int = 20
+    memory_limits: MemoryLimits = field(default_factory=MemoryLimits)
+    node: str = ""
+    """The name of this machine among the gateways of one database; empty: that of the host, and not
+    checked."""
+    fingerprint: str = ""
+    """How this gateway is configured, for the other nodes."""
+    is_workdir_shared: bool = False
+    lease_seconds: float = LEASE_SECONDS
+    """How long a gateway that gives no sign of life is believed to live."""
 
 
-def context_of(world: BootConfig, options: StoreOptions, own_id: str) -> VerbContext:
+def context_of(
+    world: BootConfig, options: StoreOptions, own_id: str, *, is_shared: bool = False
+) -> VerbContext:
     """What the verbs of a store need, in the home with this id."""
     return VerbContext(
         home=own_id,
+        node=options.node,
+        fingerprint=options.fingerprint,
+        is_shared=is_shared,
+        is_workdir_shared=options.is_workdir_shared,
+        node_wait_ms=round(options.lease_seconds * WAIT_PARTS * 1_000),
         world=world,
         waiting_max=options.waiting_max,
         question_age_ms_max=options.question_age_ms_max,
@@ -62,5 +82,7 @@ def context_of(world: BootConfig, options: StoreOptions, own_id: str) -> VerbCon
         zone_named=options.zone_named,
         zone_rules=options.zone_rules,
         goal_limits=options.goal_limits,
+        child_limits=options.child_limits,
         schedules_max=options.schedules_max,
+        memory_limits=options.memory_limits,
     )

@@ -21,7 +21,7 @@ from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import Load, ToolAnswer, ToolContext, ToolFailed
-from koboshi.processes.ends import StoreEnd, as_known, output_of, status_of
+from koboshi.processes.ends import StoreEnd, as_known, is_here, output_of, status_of
 from koboshi.tools.asking import Asking, approval_of_input
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 from koboshi.tools.terminal import answer_from_row, ended_answer
@@ -129,6 +129,8 @@ class ProcessTool:
         process = await self._find(asked.process_id, context)
         if process is None:
             return ToolAnswer(text=result_text("not_found", process_id=asked.process_id))
+        if not is_here(self.processes, process):
+            return await self._elsewhere(process, asked)
         if _is_starting(process) and asked.action != "kill":
             # To look at it would settle that it never begins. Only its own call may do that.
             return self._running(process, "starting")
@@ -147,6 +149,18 @@ class ProcessTool:
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
         raise RuntimeError(f"call {context.call_id} ({arguments}) cannot be taken up")
+
+    async def _elsewhere(self, process: Process, asked: ProcessArguments) -> ToolAnswer:
+        """A process of another node: its row is all that is known here."""
+        if process.ended_ms is not None:
+            return answer_from_row(process)
+        note = f"it runs on the node {process.node}, and cannot be reached from here"
+        if asked.action == "kill":
+            await self.processes.ask_end(process.process_id)
+            note = (
+                f"it runs on the node {process.node}, and is ended there, now or when that is back"
+            )
+        return self._running(process, "elsewhere", note=note)
 
     async def _find(self, named: str, context: ToolContext) -> Process | None:
         """A process of this session; those of others are not there."""
@@ -195,6 +209,8 @@ class ProcessTool:
     def _status(self, process: Process) -> str:
         if process.ended_ms is not None or _is_starting(process):
             return process.state
+        if not is_here(self.processes, process):
+            return "elsewhere"
         return status_of(self._look(process))
 
     def _look(self, process: Process) -> Seen:

@@ -68,8 +68,11 @@ class ScheduleArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         Meta(max_length=PROMPT_CHARS_MAX, description="What you will be asked to do at that time."),
     ] = ""
     place: Annotated[
-        Literal["here", "fresh", ""],
-        Meta(description="`here`: in this conversation; `fresh`: with a context of its own."),
+        Literal["here", "fresh", "thread", ""],
+        Meta(
+            description="`here`: in this conversation; `fresh`: beside it, with a context of its "
+            "own; `thread`: in a thread of its own, where the platform has threads."
+        ),
     ] = ""
     late: Annotated[
         Literal["run", "ask", "skip", ""], Meta(description="What to do if it is much too late.")

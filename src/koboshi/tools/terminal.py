@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from koboshi.boundary.enclosure import Enclosure
 from koboshi.boundary.view import View
+from koboshi.domain import notes
 from koboshi.domain.approval import Approval, seal_of
 from koboshi.domain.errors import BackgroundFull
 from koboshi.domain.ids import ProcessId, shown
@@ -32,6 +33,7 @@ from koboshi.processes.ends import (
     NEVER_STARTED,
     StoreEnd,
     as_known,
+    is_here,
     output_of,
     status_of,
     why_ended,
@@ -238,6 +240,8 @@ class TerminalTool:
         if process is None:
             # The row comes before the runner: without it, nothing was ever started.
             return await self.run(arguments, context)
+        if not is_here(self.processes, process):
+            return self._elsewhere(process)
         if process.ended_ms is not None:
             return await self._answer(process, asked)
         seen = as_known(process, self.runners.look(process.process_id))
@@ -250,6 +254,14 @@ class TerminalTool:
         if seen.birth is not None:
             await self.processes.born(process.process_id, seen.birth)
         return await self._answer(process, asked)
+
+    def _elsewhere(self, process: Process) -> ToolAnswer:
+        """The command was started on another node. It is never started here, too."""
+        if process.ended_ms is not None:
+            is_lost = process.state is ProcessState.LOST
+            return replace(answer_from_row(process), is_unknown=is_lost)
+        words = notes.outcome_elsewhere(self.spec.name, process.node)
+        return ToolAnswer(text=words, is_unknown=True)
 
     def _workdir_of(self, asked: TerminalArguments) -> str:
         named = asked.workdir

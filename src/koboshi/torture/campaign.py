@@ -95,6 +95,7 @@ class Report:
             "at": str(self.settings.aim),
             "homes": self.settings.homes,
             "lives": tally.lives,
+            "cold_starts": tally.cold_starts,
             "kills": self.kills,
             "kills_by_place": dict(sorted(tally.kills.items())),
             "steps_missed": tally.missed,

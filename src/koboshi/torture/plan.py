@@ -49,10 +49,13 @@ STEPS_PER_RANDOM = 8
 """Of nine kills eight are at a step, so that sixty meet every one of them, before and after."""
 
 BOOT_MS_MAX = 120
-EVENTS_MAX = 30
+EVENTS_MAX = 20
 """A life that is killed at random has told people at most so many events: on a slow machine it gets
 as far as on a fast one."""
 THEN_MS_MAX = 60
+COLD_EVERY = 10
+"""Of so many lives one loads the program by itself, as an operator's does. The others are forked
+from a process that has it loaded."""
 
 
 class Aim(StrEnum):

@@ -13,6 +13,8 @@ class TrialTally:
     lives: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     """By place: `random`, or a step with its moment."""
+    cold_starts: int = 0
+    """Lives that loaded the program by themselves."""
     missed: int = 0
     """Steps that a life did not come by in time; it was killed at some other moment."""
     messages: int = 0
@@ -43,7 +45,7 @@ class TrialTally:
     ran_short: int = 0
     """Those of them that wanted one more, and said so."""
     gave_out: int = 0
-    """Those of them that did not start, or ended by themselves, for want of files. They were not
+    """Those of them that did not start, or ended by themselves, for lack of files. They were not
     killed."""
     wrong_clocks: int = 0
     """Lives whose clock was ahead or behind when they started."""
@@ -57,6 +59,7 @@ class TrialTally:
     def add(self, other: "TrialTally") -> None:
         self.lives += other.lives
         self.kills += other.kills
+        self.cold_starts += other.cold_starts
         self.missed += other.missed
         self.messages += other.messages
         self.repeats += other.repeats

@@ -24,7 +24,7 @@ from koboshi.torture.errands import Errand, ErrandKind, recovery_of
 from koboshi.torture.faults import Fault, Violation
 from koboshi.torture.lives import ForkServerFailed, Lives
 from koboshi.torture.person import TorturePerson
-from koboshi.torture.plan import AT_STOP, Kill, RandomKill, StepKill
+from koboshi.torture.plan import AT_STOP, COLD_EVERY, Kill, RandomKill, StepKill
 from koboshi.torture.platform import Platform
 from koboshi.torture.remains import (
     has_runners,
@@ -80,6 +80,8 @@ class Trial:
     tally: TrialTally = field(default_factory=TrialTally)
     connection: Connection | None = None
     is_closing: bool = False
+    is_cold: bool = False
+    """Whether the present life loads the program by itself."""
     runners_killed: set[int] = field(default_factory=set)
     """Processes whose runner was killed."""
     came_up: Condition = field(default_factory=Condition)
@@ -181,6 +183,10 @@ class Trial:
     async def _live(self, kill: Kill) -> None:
         """One life, from its start to its violent end."""
         strain, logged = next(self.strains), self._logged()
+        self.is_cold = self.tally.lives % COLD_EVERY == COLD_EVERY - 1
+        if self.is_cold:
+            self.tally.cold_starts += 1
+            strain = NONE
         match kill:
             case RandomKill():
                 await self._live_until_chance(kill, strain)
@@ -201,7 +207,7 @@ class Trial:
         await self._end()
 
     async def _live_until_chance(self, kill: RandomKill, strain: Strain) -> None:
-        await self.lives.start(allowed=self._allowed(), strain=strain)
+        await self.lives.start(allowed=self._allowed(), is_cold=self.is_cold, strain=strain)
         if kill.after_events is not None:
             if not await self._serve(strain):
                 return
@@ -212,7 +218,8 @@ class Trial:
         await self.lives.ends(kill.after_ms / 1_000)
 
     async def _live_until_step(self, kill: StepKill, strain: Strain) -> None:
-        await self.lives.start(kill.point, allowed=self._allowed(), strain=strain)
+        allowed = self._allowed()
+        await self.lives.start(kill.point, allowed=allowed, is_cold=self.is_cold, strain=strain)
         if not await self._serve(strain):
             return
         await self._set_clock(strain)

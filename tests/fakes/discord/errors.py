@@ -26,6 +26,7 @@ EMPTY = ApiRefusal(400, 50006, "Cannot send an empty message")
 NO_DMS = ApiRefusal(403, 50007, "Cannot send messages to this user")
 NOT_TEXT = ApiRefusal(400, 50008, "Cannot send messages in a non-text channel")
 NO_PERMISSION = ApiRefusal(403, 50013, "Missing Permissions")
+NOT_OF_THIS_KIND = ApiRefusal(400, 50024, "Cannot execute action on this channel type")
 THREAD_LOCKED = ApiRefusal(400, 160005, "Thread is locked")
 
 

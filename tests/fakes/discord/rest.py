@@ -9,7 +9,15 @@ import msgspec
 
 from tests.fakes.discord import errors, sending
 from tests.fakes.discord.errors import ApiRefusal, invalid
-from tests.fakes.discord.state import HISTORY, JSON, VIEW, DiscordChannel, DiscordMessage, Guild
+from tests.fakes.discord.state import (
+    HISTORY,
+    JSON,
+    VIEW,
+    ChannelType,
+    DiscordChannel,
+    DiscordMessage,
+    Guild,
+)
 from tests.fakes.discord.world import DiscordWorld
 from tests.fakes.telegram.params import Upload
 
@@ -159,11 +167,26 @@ def get_messages(call: ApiCall, channel: str) -> list[JSON]:
     given = call.one("limit") or "50"
     if not given.isdecimal() or not 1 <= int(given) <= PAGE_MAX:
         invalid("limit: int value should be between 1 and 100.")
+    if place.kind is ChannelType.FORUM:
+        raise errors.NOT_OF_THIS_KIND
     if not place.may(HISTORY):
         return []
     found = _page(list(place.messages.values()), call, bounds, int(given))
     can_read = call.world.has_message_content
     return [call.world.shown(each, can_read=can_read) for each in found]
+
+
+@route("POST", "/channels/{channel}/messages/{message}/threads", "startThread")
+def start_thread(call: ApiCall, channel: str, message: str) -> JSON:
+    """A thread of a message has the id of the message. A private channel has none."""
+    place = _channel(call, channel)
+    begun = _message(place, message)
+    if place.guild is None:
+        raise errors.NOT_TEXT
+    if begun.message_id in call.world.channels:
+        invalid("A thread has already been created for this message")
+    made = call.world.thread(place, str(call.content["name"]), channel_id=begun.message_id)
+    return made.as_json()
 
 
 def _page(

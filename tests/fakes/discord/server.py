@@ -21,7 +21,7 @@ from tests.fakes.telegram.faults import Act, Fault, Faults, Moment
 from tests.fakes.telegram.history import History, Request
 from tests.fakes.telegram.params import Upload, params_of
 from tests.fakes.telegram.wire import DROPPED, Answered, Connection, HttpRequest, Reply
-from tests.harness.polling import until
+from tests.harness.polling import WITHIN_S, until
 
 API = "/api/v10"
 OPEN_TO_ALL = frozenset({"getGateway", "answerInteraction"})
@@ -199,7 +199,8 @@ async def _hit(fault: Fault, request: Request) -> Reply | None:
             headers = (("X-RateLimit-Scope", "user"),)
             return _told_to_wait(Ruling(headers=headers, wait_s=fault.seconds), request)
         case Act.STATUS:
-            return Reply(fault.status, b"<html>nginx</html>", "text/html")
+            pause = (("Retry-After", str(int(fault.seconds))),) if fault.seconds else ()
+            return Reply(fault.status, b"<html>nginx</html>", "text/html", headers=pause)
 
 
 def _told_to_wait(ruling: Ruling, request: Request) -> Reply:
@@ -245,7 +246,7 @@ def discord_in_thread(world: DiscordWorld | None = None) -> Iterator[FakeDiscord
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
     try:
-        assert is_ready.wait(timeout=10), "the fake platform did not start"
+        assert is_ready.wait(timeout=WITHIN_S), "the fake platform did not start"
         yield fake
     finally:
         loop.call_soon_threadsafe(is_over.set)

@@ -93,11 +93,13 @@ class DiscordWorld:
         parent: DiscordChannel | int,
         name: str = "work",
         owner: DiscordUser | int | None = None,
+        channel_id: int | None = None,
     ) -> DiscordChannel:
-        """A public thread that was started without a message."""
+        """A public thread that was started without a message, unless that has given its id."""
         above = self._place(parent)
         assert above.guild is not None
-        made = DiscordChannel(self.next_id(), ChannelType.PUBLIC_THREAD, name, above.guild, above)
+        number = channel_id or self.next_id()
+        made = DiscordChannel(number, ChannelType.PUBLIC_THREAD, name, above.guild, above)
         made.owner = above.guild.owner if owner is None else self._user(owner)
         self._add(made)
         shown = made.as_json() | {"newly_created": True}
@@ -110,6 +112,7 @@ class DiscordWorld:
     ) -> DiscordMessage:
         """A post in a forum is a thread, and its first message has the id of the thread."""
         thread = self.thread(forum, title, user)
+        self._place(forum).last_message_id = thread.channel_id
         return self._write(thread, self._user(user), text, message_id=thread.channel_id)
 
     def dm(self, user: DiscordUser | int) -> DiscordChannel:

@@ -10,6 +10,7 @@ from tests.fakes.model_servers.server import Answer, Received, as_json
 MODEL = "gpt-test"
 DONE = b"data: [DONE]\n\n"
 
+_PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$")
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -95,6 +96,19 @@ def _offences(body: dict[str, Any]) -> Iterator[str]:
     yield from _offences_of_messages(body.get("messages", []))
 
 
+def _offences_of_parts(role: str, parts: list[dict[str, Any]]) -> Iterator[str]:
+    if role != "user":
+        yield f"a message of the role '{role}' has no parts"
+    for part in parts:
+        match part:
+            case {"type": "text", "text": str() as text} if text.strip():
+                pass
+            case {"type": "image_url", "image_url": {"url": str() as url}} if _PICTURE.match(url):
+                pass
+            case _:
+                yield f"Invalid content part: {part.get('type')}"
+
+
 def _offences_of_messages(messages: list[dict[str, Any]]) -> Iterator[str]:
     owed: list[str] = []
     before = ""
@@ -111,7 +125,9 @@ def _offences_of_messages(messages: list[dict[str, Any]]) -> Iterator[str]:
         if role in ("system", "developer") and place:
             yield "a system message must come first"
         calls = message.get("tool_calls", [])
-        if not (isinstance(content, str) and content.strip()) and not (content is None and calls):
+        if isinstance(content, list):
+            yield from _offences_of_parts(role, content)
+        elif not (content.strip() if content else calls):
             yield f"blank content in messages[{place}]"
         owed += [each["id"] for each in calls]
         if len(owed) != len(set(owed)):

@@ -148,7 +148,9 @@ async def _receive(reader: StreamReader) -> Received:
     method, path, _ = start.split(" ")
     headers = {name.lower(): words.strip() for name, _, words in (x.partition(":") for x in lines)}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Received(method=method, path=path, headers=headers, body=json.loads(body or b"{}"))
+    is_form = headers.get("content-type", "").startswith("multipart/")
+    said = {} if is_form else json.loads(body or b"{}")
+    return Received(method=method, path=path, headers=headers, body=said)
 
 
 async def _send(writer: StreamWriter, answer: Answer) -> bool:

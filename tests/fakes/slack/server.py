@@ -18,7 +18,7 @@ from tests.fakes.slack.sockets import Sockets
 from tests.fakes.slack.world import SlackWorld
 from tests.fakes.telegram.faults import Act, Fault, Faults, Moment
 from tests.fakes.telegram.wire import DROPPED, Answered, Connection, HttpRequest, Reply
-from tests.harness.polling import until
+from tests.harness.polling import WITHIN_S, until
 
 JSON = dict[str, Any]
 Result = TypeVar("Result")
@@ -297,7 +297,7 @@ def serving_in_thread() -> Iterator[Elsewhere]:
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
     try:
-        assert is_ready.wait(timeout=10), "the fake platform did not start"
+        assert is_ready.wait(timeout=WITHIN_S), "the fake platform did not start"
         yield Elsewhere(fake, loop)
     finally:
         loop.call_soon_threadsafe(is_over.set)

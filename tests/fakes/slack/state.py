@@ -20,6 +20,7 @@ class Member:
     name: str
     is_bot: bool = False
     is_deleted: bool = False
+    tz: str = "Europe/Vienna"
 
     def as_json(self, team_id: str) -> JSON:
         return {
@@ -29,6 +30,7 @@ class Member:
             "deleted": self.is_deleted,
             "real_name": self.name,
             "is_bot": self.is_bot,
+            "tz": self.tz,
             "profile": {"real_name": self.name, "display_name": self.name, "team": team_id},
         }
 

@@ -27,7 +27,7 @@ from tests.fakes.telegram.updates import Waiting
 from tests.fakes.telegram.webhook import Webhook, allow
 from tests.fakes.telegram.wire import DROPPED, Answered, Connection, HttpRequest, Reply
 from tests.fakes.telegram.world import BOT_ID, World
-from tests.harness.polling import until
+from tests.harness.polling import WITHIN_S, until
 
 TOKEN = f"{BOT_ID}:AAloopback-only-token-of-the-fake-bot"
 POLL_S_MAX = 50
@@ -332,7 +332,7 @@ def serving_in_thread(
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
     try:
-        assert is_ready.wait(timeout=10), "the fake platform did not start"
+        assert is_ready.wait(timeout=WITHIN_S), "the fake platform did not start"
         yield fake
     finally:
         loop.call_soon_threadsafe(is_over.set)

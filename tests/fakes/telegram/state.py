@@ -65,6 +65,8 @@ class Chat:
     title: str
     user: User | None = None
     is_forum: bool = False
+    can_make_topics: bool = True
+    """Whether the bot may; in groups an administrator's right or everyone's."""
     standing: BotStanding = BotStanding.MEMBER
     migrated_to: int | None = None
     topics: dict[int, Topic] = field(default_factory=dict)

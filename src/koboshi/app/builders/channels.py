@@ -7,14 +7,17 @@ from koboshi.app.builders.shared import Shared
 from koboshi.app.platforms.platform import ChannelSetup
 from koboshi.app.platforms.registry import platform_of
 from koboshi.app.tokens import web_token
+from koboshi.channels.common.absent import AbsentChannel
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.codec import Post, Unacceptable
 from koboshi.commands.menu import menu
 from koboshi.config import PlatformConfig, WebConfig
+from koboshi.control.agents import living_agents
 from koboshi.control.context import ControlContext, no_web_channel
 from koboshi.control.handle import reply_to
 from koboshi.control.replies import Done, MessageTaken, refusal
 from koboshi.control.requests import SayInChat
+from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.ids import ChannelName
 from koboshi.ports.channel import Channel
 from koboshi.ports.wakeups import OUTBOX
@@ -27,6 +30,7 @@ def platform_channels(shared: Shared) -> list[Channel]:
     """The channels of foreign platforms."""
     setup = ChannelSetup(
         home=shared.config.home,
+        keeps_store_in_home=not shared.config.store.url,
         limits=shared.config.limits,
         commands=menu(),
         clock=shared.clock,
@@ -36,10 +40,18 @@ def platform_channels(shared: Shared) -> list[Channel]:
     )
     # The libraries of a platform cost only those who use it.
     return [
-        platform_of(each.platform).build(each, setup)
+        _built(each, setup)
         for each in shared.config.enabled_channels
         if isinstance(each, PlatformConfig)
     ]
+
+
+def _built(config: PlatformConfig, setup: ChannelSetup) -> Channel:
+    """A channel that never can work is down by itself, and no other one with it."""
+    try:
+        return platform_of(config.platform).build(config, setup)
+    except ChannelUnusable as error:
+        return AbsentChannel(name=ChannelName(config.name), reason=str(error))
 
 
 def web_channels(
@@ -54,6 +66,7 @@ def web_channels(
         home=config.home,
         writes=shared.store,
         meter=shared.meter,
+        agents=partial(living_agents, shared.store.agents, shared.runners),
     )
     on_refused = partial(shared.meter.count, "koboshi_auth_failures_total", labelled(surface="web"))
     return [
@@ -67,7 +80,9 @@ def web_channels(
             wakeups=shared.wakeups,
             health=health,
             clock=shared.clock,
-            limits=web_limits(config),
+            limits=web_limits(config, is_shared=shared.store.is_shared),
+            is_shared=shared.store.is_shared,
+            shelf=shared.shelf,
             home=config.home,
             listeners=shared.listeners,
             metrics=metrics.text,
@@ -76,6 +91,7 @@ def web_channels(
                 config,
                 ChannelName(channel.name),
                 partial(reply_to, control),
+                tools=lambda: shared.neighbours.tools(),
                 is_supervised=shared.is_supervised,
             ),
         )

@@ -5,8 +5,10 @@ from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.context import ControlContext
 from koboshi.domain.backlog import BacklogLimits
+from koboshi.domain.child import ChildLimits
 from koboshi.domain.goal import GoalLimits
 from koboshi.domain.ids import ProcessId
+from koboshi.domain.memory import MemoryLimits
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.watch import ReportLimits
 from koboshi.ports.runners import Seen
@@ -66,9 +68,24 @@ def report_limits(config: Config) -> ReportLimits:
     )
 
 
+def memory_limits(config: Config) -> MemoryLimits:
+    memory = config.memory
+    return MemoryLimits(memory_chars=memory.memory_chars, user_chars=memory.user_chars)
+
+
 def goal_limits(config: Config) -> GoalLimits:
     limits = config.limits
     return GoalLimits(steps_max=limits.goal_steps_max, tokens_max=limits.goal_tokens_max)
+
+
+def child_limits(config: Config) -> ChildLimits:
+    limits = config.limits
+    return ChildLimits(
+        at_once=limits.children_at_once_max,
+        open_max=limits.children_open_max,
+        made_max=limits.children_made_max,
+        depth_max=limits.children_depth_max,
+    )
 
 
 def pairing_limits(config: Config) -> PairingLimits:

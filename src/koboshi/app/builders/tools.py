@@ -4,51 +4,103 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from koboshi import __version__
 from koboshi.app.boot_config import environment_of_commands
+from koboshi.app.boundary import guard_of
 from koboshi.app.builders.control import ends_of
 from koboshi.app.builders.shared import Shared
-from koboshi.app.zone import zones_of
+from koboshi.app.zone import zone_of, zones_of
 from koboshi.boundary.enclosure import Enclosure, Exceptions
 from koboshi.config import Config
 from koboshi.config.secret_places import secret_files_of
 from koboshi.control.context import until_written_to
 from koboshi.domain.ids import ChannelName, WorkerId
 from koboshi.domain.role import PEOPLE_FOLDER, RoleStanding
-from koboshi.domain.sandbox import Boundary
+from koboshi.domain.sandbox import Boundary, Sandbox
 from koboshi.domain.shutdown import Leave
+from koboshi.ports.parsers import ParserKind
 from koboshi.ports.tool import Tool
+from koboshi.processes.ends import StoreEnd
 from koboshi.tools.ask import ASK
 from koboshi.tools.asking import Asking
+from koboshi.tools.delegate import DelegateTool
 from koboshi.tools.files.tools import file_tools
+from koboshi.tools.memory import memory_tool, recall_tool, skill_tool
 from koboshi.tools.nothing_to_report import NOTHING
 from koboshi.tools.pause import PAUSE
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.restart import RestartTool
 from koboshi.tools.schedule import ScheduleTool
+from koboshi.tools.skills import SkillFolder
 from koboshi.tools.terminal import TerminalTool
+from koboshi.tools.web.settings import WebSettings
+from koboshi.tools.web.tools import web_tools
 
+SKILLS_FOLDER = "skills"
 SESSION_FOLDER = re.compile(r"s[0-9]+")
 """How the work folders of members' chats are called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """What is the same for the tools of every turn. To look for every secret again, so that it is
+    taken out of what programs print, would cost more than all else here."""
+
+    environment: dict[str, str]
+    store_end: StoreEnd
+
+    @classmethod
+    def of(cls, shared: Shared) -> "Fixed":
+        ends = ends_of(shared.config, shared.store, shared.runners, shared.clock)
+        return cls(environment=environment_of_commands(os.environ), store_end=ends.store)
 
 
 def own_tools(
     shared: Shared,
     takes_files: Callable[[ChannelName], bool],
+    fixed: Fixed,
     standing: RoleStanding = RoleStanding(),  # noqa: B008  (frozen)
 ) -> list[Tool]:
     """The tools of a turn with this standing. Without a boundary that holds there are none that
     reach into this machine; nor has a member any on the host."""
     enclosure = enclosure_for(shared.enclosure, shared.config.gateway.workdir, standing)
-    inside = () if enclosure is None else _inside(shared, enclosure, takes_files, standing)
+    inside = () if enclosure is None else _inside(shared, fixed, enclosure, takes_files, standing)
     # To start the gateway again is an owner's to ask.
     restart = replace(_restart(shared), is_scheduled=standing.is_scheduled)
     owners = (restart,) if standing.role.is_owner else ()
     quiet = (NOTHING,) if standing.is_quiet else ()
-    return [*inside, ASK, PAUSE, *owners, _schedule(shared, standing), *quiet]
+    web = () if enclosure is None else _web(shared, enclosure)
+    known = _known(shared, standing)
+    own = (ASK, PAUSE, *owners, _schedule(shared, standing))
+    if standing.depth:  # a child orders nothing for later, and starts no gateway again
+        own = (ASK, PAUSE)
+    is_deepest = standing.depth >= shared.config.limits.children_depth_max
+    below = () if is_deepest else (DelegateTool(children=shared.store.children),)
+    return [*inside, *own, *below, *known, *web, *quiet]
+
+
+def _known(shared: Shared, standing: RoleStanding) -> tuple[Tool, ...]:
+    """What the agent keeps and looks up. Without a folder of skills there is no tool for them."""
+    config = shared.config
+    skills = skills_of(config)
+    has_skills = may_use_skills(config, standing) and skills.folder.is_dir()
+    reads = (skill_tool(skills),) if has_skills else ()
+    if not config.memory.enabled:
+        return reads
+    memories = shared.store.memory
+    return (memory_tool(memories), recall_tool(memories, partial(zone_of, config)), *reads)
+
+
+def skills_of(config: Config) -> SkillFolder:
+    return SkillFolder(folder=config.memory.skills or config.home / SKILLS_FOLDER)
+
+
+def may_use_skills(config: Config, standing: RoleStanding) -> bool:
+    return standing.role.is_owner or config.memory.skills_for == "everyone"
 
 
 def _schedule(shared: Shared, standing: RoleStanding) -> ScheduleTool:
@@ -58,6 +110,23 @@ def _schedule(shared: Shared, standing: RoleStanding) -> ScheduleTool:
         zone_named=zones_of(shared.config),
         is_scheduled=standing.is_scheduled,
     )
+
+
+def _web(shared: Shared, enclosure: Enclosure) -> tuple[Tool, ...]:
+    """The web, unless the agent's programs are to have no network, or the extra is missing."""
+    web = shared.config.tools.web
+    is_out = enclosure.sandbox is Sandbox.LOCKED or not shared.parsers.is_installed(ParserKind.PAGE)
+    if not web.fetch or is_out:
+        return ()
+    settings = WebSettings(
+        user_agent=f"koboshi/{__version__}",
+        hosts=frozenset(web.hosts),
+        own_ports=guard_of(shared.config).ports,
+        engine=web.search,
+        engine_url=web.search_url,
+        engine_key=os.environ.get(web.search_key_env, "") if web.search_key_env else "",
+    )
+    return web_tools(settings, shared.parsers)
 
 
 def enclosure_for(
@@ -105,6 +174,7 @@ def _of_others(whole: Enclosure, workdir: Path) -> tuple[str, ...]:
 
 def _inside(
     shared: Shared,
+    fixed: Fixed,
     enclosure: Enclosure,
     takes_files: Callable[[ChannelName], bool],
     standing: RoleStanding,
@@ -113,8 +183,8 @@ def _inside(
     workdir = config.gateway.workdir / standing.folder
     asking = replace(asking_of(shared.config, enclosure), is_members=not standing.role.is_owner)
     return (
-        replace(_terminal(shared, enclosure), workdir=str(workdir), asking=asking),
-        replace(_process(shared, enclosure), asking=asking),
+        _terminal(shared, fixed, enclosure, asking, str(workdir)),
+        _process(shared, fixed, asking),
         *file_tools(
             workdir=workdir,
             home=config.home,
@@ -137,34 +207,36 @@ def asking_of(config: Config, enclosure: Enclosure) -> Asking:
     )
 
 
-def _terminal(shared: Shared, enclosure: Enclosure) -> TerminalTool:
+def _terminal(
+    shared: Shared, fixed: Fixed, enclosure: Enclosure, asking: Asking, workdir: str
+) -> TerminalTool:
     terminal, limits = shared.config.tools.terminal, shared.config.limits
     return TerminalTool(
         processes=shared.store.processes,
         runners=shared.runners,
         clock=shared.clock,
-        asking=asking_of(shared.config, enclosure),
-        workdir=str(shared.config.gateway.workdir),
+        asking=asking,
+        workdir=workdir,
         timeout_seconds=terminal.timeout_seconds,
         background_seconds=limits.background_seconds_max,
-        environment=environment_of_commands(os.environ),
+        environment=fixed.environment,
         enclosure=enclosure,
-        store_end=ends_of(shared.config, shared.store, shared.runners, shared.clock).store,
+        store_end=fixed.store_end,
         background_max=limits.background_per_session_max,
     )
 
 
-def _process(shared: Shared, enclosure: Enclosure) -> ProcessTool:
+def _process(shared: Shared, fixed: Fixed, asking: Asking) -> ProcessTool:
     return ProcessTool(
         processes=shared.store.processes,
         runners=shared.runners,
         clock=shared.clock,
-        store_end=ends_of(shared.config, shared.store, shared.runners, shared.clock).store,
+        store_end=fixed.store_end,
         until_written_to=partial(
             until_written_to, shared.store, shared.wakeups, shared.config.limits.poll_seconds
         ),
         booted_ms=shared.worker.started_ms,
-        asking=asking_of(shared.config, enclosure),
+        asking=asking,
     )
 
 

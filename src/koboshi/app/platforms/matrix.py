@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from functools import partial
+from importlib.util import find_spec
 
 from koboshi.app.platforms.platform import (
     ChannelSetup,
@@ -14,8 +15,11 @@ from koboshi.app.platforms.platform import (
 from koboshi.app.platforms.reaching import PROBE_SECONDS, clock_ahead_s, judged_clock
 from koboshi.clock import SystemClock
 from koboshi.config import MatrixConfig, PlatformConfig
+from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.ids import ChannelName
 from koboshi.ports.channel import Channel
+
+NO_CRYPTO = "encryption needs a library: pip install 'koboshi[matrix-e2e]'"
 
 
 def matrix_channel(config: PlatformConfig, setup: ChannelSetup) -> Channel:
@@ -25,6 +29,8 @@ def matrix_channel(config: PlatformConfig, setup: ChannelSetup) -> Channel:
     account = _account(config)
     assert account.token is not None, "a channel that is enabled has its token"
     name = ChannelName(account.name)
+    if account.encryption:
+        _check_encryption(setup)
     options = MatrixOptions(
         name=name,
         homeserver=account.homeserver,
@@ -38,8 +44,24 @@ def matrix_channel(config: PlatformConfig, setup: ChannelSetup) -> Channel:
         message_chars_max=setup.limits.message_chars_max,
         file_bytes_max=setup.limits.file_bytes_max,
         commands=tuple(command for command, _ in setup.commands),
+        encryption=account.encryption,
     )
     return MatrixChannel(options, setup.clock, setup.on_back)
+
+
+def _check_encryption(setup: ChannelSetup) -> None:
+    """Raises ChannelUnusable where encrypted rooms cannot be read."""
+    if not _has_crypto():
+        raise ChannelUnusable(NO_CRYPTO)
+    if not setup.keeps_store_in_home:
+        raise ChannelUnusable(
+            "encryption does not work with PostgreSQL: the keys of a device are a file of one "
+            "home, and a gateway elsewhere would not have them; set encryption = false"
+        )
+
+
+def _has_crypto() -> bool:
+    return find_spec("nio") is not None and find_spec("vodozemac") is not None
 
 
 async def try_matrix(config: PlatformConfig) -> str:
@@ -51,7 +73,7 @@ async def try_matrix(config: PlatformConfig) -> str:
         case {"user_id": str(user)}:
             raise ProbeFailed(f"the token is of {user}, and user is set to {account.user}")
         case _:
-            raise ProbeFailed(f"{account.homeserver} answers as no homeserver does")
+            raise ProbeFailed(f"{account.homeserver} does not answer like a Matrix homeserver")
 
 
 async def examine_matrix(config: PlatformConfig) -> AsyncIterator[PlatformFinding]:
@@ -65,6 +87,8 @@ async def examine_matrix(config: PlatformConfig) -> AsyncIterator[PlatformFindin
             words = "the token has no device, so the homeserver cannot tell repeats by their keys"
             remedy = "use a token of a login; until then each unknown send is looked for first"
             yield PlatformFinding(severity="warning", words=words, remedy=remedy)
+    if account.encryption and not _has_crypto():
+        yield PlatformFinding(severity="error", words=NO_CRYPTO, remedy="or set encryption = false")
     match await _asked(account, "joined_rooms"):
         case {"joined_rooms": list(rooms)} if rooms:
             yield PlatformFinding(severity="ok", words=f"it is in {len(rooms)} rooms")

@@ -26,6 +26,8 @@ class ChannelSetup:
     """What every channel is built with, beside its own section."""
 
     home: Path
+    keeps_store_in_home: bool
+    """Whether the store is a file in the home, and so belongs to this machine."""
     limits: Limits
     commands: tuple[tuple[str, str], ...]
     """What people may write, and what it does."""

@@ -67,7 +67,7 @@ async def try_telegram(config: PlatformConfig) -> str:
         case {"username": str(name)}:
             return f"the bot is @{name}"
         case _:
-            raise ProbeFailed(f"{bot.api_base} answers as no Bot API does")
+            raise ProbeFailed(f"{bot.api_base} does not answer like a Bot API")
 
 
 async def examine_telegram(config: PlatformConfig) -> AsyncIterator[PlatformFinding]:

@@ -66,8 +66,12 @@ class Gap:
             return
         self.held.append((inbound, watermark))
         if len(self.held) > HELD_MAX:
-            self.held.clear()
-            self.is_asked_again = True
+            self.let_go()
+
+    def let_go(self) -> None:
+        """The history will have what came live, and is read once more."""
+        self.held.clear()
+        self.is_asked_again = True
 
     def ask(self) -> None:
         """The history is asked now: it will have what was let go before."""
@@ -110,9 +114,12 @@ class CatchUp:
             self._waiting.insert(0, chat)
 
     def add(self, watermarks: Mapping[str, str]) -> None:
-        """These chats are behind, each from its watermark on."""
+        """These chats are behind, each from its watermark on. One that is being read is asked once
+        more: the page on its way may be older than the reason to look."""
         for chat, place in watermarks.items():
-            if chat not in self._gaps:
+            if chat in self._gaps:
+                self._gaps[chat].let_go()
+            else:
                 self._gaps[chat] = Gap(place)
                 self._waiting.append(chat)
         if self._gaps and self.since_ms is None:

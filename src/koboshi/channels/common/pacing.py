@@ -82,7 +82,7 @@ class RateLimiter:
             await sleep(wait)
 
     def pause_until(self, chat: str, seconds: float) -> None:
-        """The platform wants to be left in peace for so long: in a chat, or EVERYWHERE."""
+        """The platform asks for a pause of this length: in a chat, or EVERYWHERE."""
         while len(self._quiet) >= CHATS_MAX:
             del self._quiet[next(iter(self._quiet))]
         self._quiet[chat] = self.clock.monotonic() + seconds
@@ -92,7 +92,7 @@ class RateLimiter:
         return not self.quiet_seconds(chat)
 
     def quiet_seconds(self, chat: str) -> float:
-        """How long the platform still wants to be left in peace there."""
+        """How much of that pause is left."""
         now = self.clock.monotonic()
         for place in {chat, EVERYWHERE}:
             if self._quiet.get(place, now) < now:

@@ -29,6 +29,8 @@ PAGE = 100
 AT_ONCE = 4
 """Histories that are read side by side."""
 GONE = frozenset({403, 404})
+NOT_OF_THIS_KIND = 50024
+"""The code of a refusal: this kind of channel holds no messages."""
 UNREADABLE = -1
 """The type of a message of which only the id can be told."""
 
@@ -68,6 +70,8 @@ class ChannelHistories:
         if not self._behind:
             self.since_ms = self.clock.now_ms()
         self._behind.setdefault(channel_id, 0)
+        if channel_id in self._reading:
+            self.tell_of_more(channel_id)  # the page on its way may be older than what is told of
 
     def tell_of_more(self, channel_id: str) -> None:
         self._behind[channel_id] += 1
@@ -87,9 +91,9 @@ class ChannelHistories:
     async def read(self, place: DiscordPlace, after: int, person: str = "") -> None:
         """Read the history of a channel behind an id until it is behind no longer. A private
         channel is kept with its person. Raises NotReached or NoAnswer."""
+        self.begin(place.id)
         if place.id in self._reading:
             return
-        self.begin(place.id)
         self._reading.add(place.id)
         async with self._at_once:
             count = await self._read(place, after, person)
@@ -130,7 +134,7 @@ class ChannelHistories:
             if answer.status != TOO_MANY:
                 break
             await sleep(max(answer.refusal.retry_after, 0.1))
-        if answer.status in GONE:
+        if answer.status in GONE or answer.refusal.code == NOT_OF_THIS_KIND:
             log.info("discord_history_refused", place=channel_id, why=answer.refusal.message)
             return None
         return sorted(messages_in(answer), key=lambda each: int(each.id))

@@ -1,6 +1,5 @@
 """The Discord channel: one bot, on its gateway and its REST API."""
 
-import errno
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -9,10 +8,13 @@ import httpx2
 import structlog
 from anyio import Path as AsyncPath
 
+from koboshi.channels.common.account_channel import AccountChannel, usual_abilities
 from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.common.pacing import EVERYWHERE, ChatRate, RateLimiter
+from koboshi.channels.common.sending import not_looked_for, outcome_of_sending
 from koboshi.channels.discord.client import (
     CONNECT_SECONDS,
+    NOT_FOUND,
     SEND_SECONDS,
     TOO_MANY,
     ApiAnswer,
@@ -33,27 +35,26 @@ from koboshi.channels.discord.options import DiscordOptions
 from koboshi.channels.discord.outcomes import outcome_of
 from koboshi.channels.discord.rate_buckets import RateBuckets
 from koboshi.channels.discord.receiving import DiscordReceiving
+from koboshi.channels.discord.types import ChannelMessage
 from koboshi.domain.files import Attachment
-from koboshi.domain.hearing import Hearing
-from koboshi.domain.ids import ChannelName, TurnId
-from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Unsure
-from koboshi.domain.resource_exhaustion import shortage_in
+from koboshi.domain.ids import TurnId
+from koboshi.domain.outbox import Delivery, Near, Refused, SendOutcome
 from koboshi.domain.route import Route
 from koboshi.http_pool import HttpPool
-from koboshi.ports.channel import Abilities, Accept, Watermarks
+from koboshi.ports.channel import Abilities, Watermarks
 from koboshi.ports.clock import Clock
 
 log = structlog.get_logger()
 
 CONNECTIONS_MAX = 40
+TITLE_MAX = 100
+"""Of a thread."""
 SHOW_SECONDS = 5.0
 CHAT_RATE = ChatRate(per_second=1.0, at_once=5)
 """About what a channel is allowed; its own buckets are told by each answer."""
-PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR})
-"""Errors that say nothing about the file: it can be read later."""
 
 
-class DiscordChannel:
+class DiscordChannel(AccountChannel):
     def __init__(
         self,
         options: DiscordOptions,
@@ -63,7 +64,7 @@ class DiscordChannel:
     ) -> None:
         """`on_back` is called when the platform can be had again."""
         self._options = options
-        self._manners = RateLimiter(clock, options.per_second, lambda _: CHAT_RATE)
+        manners = RateLimiter(clock, options.per_second, lambda _: CHAT_RATE)
         lanes = HttpPool(
             count_max=CONNECTIONS_MAX, timeout=httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS)
         )
@@ -73,42 +74,12 @@ class DiscordChannel:
         self._receiving = DiscordReceiving(
             api=self._api, options=options, clock=clock, watermarks=watermarks, on_back=on_back
         )
-
-    @property
-    def name(self) -> ChannelName:
-        return self._options.name
-
-    @property
-    def account(self) -> str:
-        return self._options.account
+        super().__init__(options, self._receiving, manners)
 
     @property
     def abilities(self) -> Abilities:
         # Not `idempotent_send`: the nonce holds for some minutes only, so a look comes first.
-        return Abilities(
-            edits=True,
-            threads=True,
-            typing=True,
-            finds_sent=self._options.ambiguous == "probe",
-            holds_unsure=self._options.ambiguous == "hold",
-            interactive=True,
-            takes_files=True,
-            question_units_max=QUESTION_UNITS_MAX,
-        )
-
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing can be received at the moment; None if it can."""
-        return self._receiving.trouble
-
-    @property
-    def hearing(self) -> Hearing:
-        return self._receiving.hearing
-
-    async def receive(self, cursor: str | None, accept: Accept) -> None:
-        """Raises ChannelUnusable if a person has to change something, NotReached or NoAnswer if
-        the platform cannot be had."""
-        await self._receiving.run(cursor, accept)
+        return usual_abilities(self._options.ambiguous, QUESTION_UNITS_MAX)
 
     def split(self, text: str) -> tuple[str, ...]:
         return parts_of(text)
@@ -122,19 +93,7 @@ class DiscordChannel:
         if delivery.literal is not None and not is_whole(delivery):
             return Refused(reason="it cannot be shown whole in one message")
         await self._manners.wait_for_all(channel_of(delivery.route))
-        try:
-            return outcome_of(await self._post(delivery))
-        except NotReached as error:
-            missing = shortage_in(error)
-            reason = f"not reached: {missing or error}"
-            return Later(wait_ms=0, reason=reason, is_lack=missing is not None)
-        except NoAnswer as error:
-            return Unsure(reason=str(error))
-        except OSError as error:  # before anything was sent: it is a file of ours
-            if delivery.file is None or error.errno in PASSING:
-                is_lack = shortage_in(error) is not None
-                return Later(wait_ms=0, reason=f"not now: {error.strerror}", is_lack=is_lack)
-            return Refused(reason=f"the file cannot be read: {error.strerror}")
+        return await outcome_of_sending(delivery, self._post(delivery))
 
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
         if not is_place(delivery.route) or not self.abilities.finds_sent:
@@ -142,9 +101,7 @@ class DiscordChannel:
         try:
             found = await look_for(self._api, self.account, delivery, near)
         except (NotReached, NoAnswer) as error:
-            missing = shortage_in(error)
-            reason = f"it cannot be looked for: {missing or error}"
-            return Unsure(reason=reason, is_lack=missing is not None, was_sent=False)
+            return not_looked_for(error)
         log.info("delivery_looked_for", delivery=delivery.delivery_id, found=type(found).__name__)
         return found
 
@@ -170,8 +127,30 @@ class DiscordChannel:
         """End the connections to the platform. Nothing can be sent any more."""
         await self._api.lanes.aclose()
 
-    async def _post(self, delivery: Delivery) -> ApiAnswer:
-        place = channel_of(delivery.route)
+    async def _post(self, delivery: Delivery) -> SendOutcome:
+        return outcome_of(await self._answer_to(delivery))
+
+    async def _answer_to(self, delivery: Delivery) -> ApiAnswer:
+        answer = await self._post_in(channel_of(delivery.route), delivery)
+        if delivery.route.thread and answer.status == NOT_FOUND:
+            # Certainly not sent. The thread of a message of ours begins with the first words in it.
+            begun = await self._begin_thread(delivery.route)
+            if begun.status == TOO_MANY:
+                return begun
+            route = delivery.route
+            return await self._post_in(route.thread if begun.is_good else route.chat, delivery)
+        return answer
+
+    async def _begin_thread(self, route: Route) -> ApiAnswer:
+        """The thread of a message has its id. Private channels have none."""
+        path = f"/channels/{route.chat}/messages/{route.thread}"
+        asked = await self._api.call("GET", path, None, kind="getMessage", place=route.chat)
+        title = asked.read(ChannelMessage).content if asked.is_good else ""
+        words = {"name": title[:TITLE_MAX].strip() or "schedule"}
+        path = f"{path}/threads"
+        return await self._api.call("POST", path, words, kind="startThread", place=route.chat)
+
+    async def _post_in(self, place: str, delivery: Delivery) -> ApiAnswer:
         path, words = f"/channels/{place}/messages", message_of(delivery)
         if delivery.file is None:
             return await self._api.call("POST", path, words, kind="createMessage", place=place)
@@ -180,7 +159,7 @@ class DiscordChannel:
         return await self._api.upload(path, words, name, held, kind="createMessage", place=place)
 
     async def _show(self, verb: str, path: str, content: object, kind: str, place: str) -> None:
-        """What only passes: tried once, unless the channel is to be left in peace."""
+        """What only passes: tried once, unless the channel is paused."""
         if not self._manners.may_show(place):
             return
         with suppress(NotReached, NoAnswer):

@@ -26,6 +26,7 @@ PATIENCE_SECONDS = 60.0
 AGENT = f"DiscordBot (https://koboshi.invalid, {__version__})"
 """Without such a name calls may be turned away (`reference.mdx`, User Agent)."""
 TOO_MANY = 429
+NOT_FOUND = 404
 GOOD = range(200, 300)
 
 _refused = msgspec.json.Decoder(RefusedCall)
@@ -136,7 +137,7 @@ class DiscordApi:
         )
         if answer.status == TOO_MANY:
             refusal = answer.refusal
-            seconds = refusal.retry_after or 1.0
+            seconds = refusal.retry_after or _pause_in(response.headers)
             self.buckets.hold(kind, place, seconds, is_global=refusal.is_global)
         return answer
 
@@ -152,12 +153,18 @@ class DiscordApi:
 
 def _held_back(wait: float) -> ApiAnswer:
     """As the platform would answer, without asking it in vain."""
-    told = {"message": "the platform wants to be left in peace", "retry_after": wait}
+    told = {"message": "the platform asks us to slow down", "retry_after": wait}
     return ApiAnswer(status=TOO_MANY, body=msgspec.json.encode(told))
 
 
 def _timeout(seconds: float) -> httpx2.Timeout:
     return httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
+
+
+def _pause_in(headers: Mapping[str, str]) -> float:
+    """How long to wait, where only what stands before the platform says it."""
+    asked = headers.get("retry-after", "")
+    return float(asked) if asked.isascii() and asked.isdecimal() else 1.0
 
 
 def _date_in(headers: Mapping[str, str]) -> int:

@@ -8,6 +8,7 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from koboshi.channels.common.choices import read_press
+from koboshi.channels.common.reading import fitting
 from koboshi.channels.discord.places import PRIVATE, THREADS, time_of
 from koboshi.channels.discord.said import attachments_of, is_passed_on, said_in
 from koboshi.channels.discord.types import (
@@ -49,11 +50,12 @@ class MessageReader:
         if not text and not files:
             return self._nothing(message, place, "nothing-said")
         words = Words(
-            text=_fitting(text, self.chars_max),
+            text=fitting(text, self.chars_max),
             sent_ms=time_of(message.id),
             anchor=message.id,
             files=files,
             is_forwarded=is_passed_on(message),
+            replies_to=self._answered(message),
         )
         return Inbound(
             route=self.route(place),
@@ -80,7 +82,7 @@ class MessageReader:
         elif used.kind == COMMAND and asked is not None:
             behind = " ".join(str(each.value) for each in asked.options)
             text = f"/{asked.name} {behind}".strip()
-            words = Words(text=_fitting(text, self.chars_max), sent_ms=time_of(used.id))
+            words = Words(text=fitting(text, self.chars_max), sent_ms=time_of(used.id))
         else:
             words = None
         is_private = place.kind == PRIVATE
@@ -125,11 +127,16 @@ class MessageReader:
 
     def _is_for_us(self, message: ChannelMessage) -> bool:
         """In a server: they name us, or answer us."""
-        answered = message.referenced_message
-        author = None if answered is None else answered.author
-        if author is not None and author.id == self.me.id:
+        if self._answered(message):
             return True
         return any(person.id == self.me.id for person in message.mentions)
+
+    def _answered(self, message: ChannelMessage) -> str:
+        """The message of ours that it replies to; empty if none."""
+        answered = message.referenced_message
+        if answered is None or answered.author is None or answered.author.id != self.me.id:
+            return ""
+        return answered.id
 
     def _nothing(self, message: ChannelMessage, place: DiscordPlace, why: str) -> Inbound:
         """It is not for us: that it was there is kept, its words are not."""
@@ -145,9 +152,3 @@ class MessageReader:
 def message_key(message_id: str) -> str:
     """One message is one entry, whether the gateway tells of it or the history does."""
     return f"m{message_id}"
-
-
-def _fitting(text: str, chars_max: int) -> str:
-    if len(text) <= chars_max:
-        return text
-    return f"{text[:chars_max]}\n[koboshi] The message was longer; {len(text)} characters in all."

@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass, field
 
+from anyio import sleep
+
 from koboshi.channels.common.calls import NoAnswer
-from koboshi.channels.discord.client import DiscordApi
+from koboshi.channels.discord.client import TOO_MANY, DiscordApi
 from koboshi.channels.discord.places import PRIVATE, THREADS, KnownPlaces
 from koboshi.channels.discord.types import ChannelMessage, DiscordPlace
 
 GONE = frozenset({403, 404})
+PAUSE_SECONDS = 0.1
+"""At least, where the platform asks us to slow down."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,7 +37,11 @@ class Directory:
     async def opened(self, person: str) -> DiscordPlace | None:
         """The private channel with a person; None if they cannot be written to."""
         path, asked = "/users/@me/channels", {"recipient_id": person}
-        answer = await self.api.call("POST", path, asked, kind="createDm")
+        while True:
+            answer = await self.api.call("POST", path, asked, kind="createDm")
+            if answer.status != TOO_MANY:
+                break
+            await sleep(max(answer.refusal.retry_after, PAUSE_SECONDS))
         return answer.read(DiscordPlace) if answer.is_good else None
 
     async def message_of(self, told: ChannelMessage) -> ChannelMessage:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import msgspec
@@ -12,16 +12,18 @@ from anyio.abc import TaskGroup
 
 from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.discord.catching_up import ChannelHistories
+from koboshi.channels.discord.changes import MessageChanges
 from koboshi.channels.discord.client import DiscordApi
-from koboshi.channels.discord.codec import SPOKEN, MessageReader
+from koboshi.channels.discord.codec import SPOKEN, MessageReader, message_key
 from koboshi.channels.discord.cursor import SessionPlace
 from koboshi.channels.discord.directory import Directory
-from koboshi.channels.discord.places import PRIVATE, is_id, moment_of
+from koboshi.channels.discord.places import PRIVATE, SILENT, is_id, moment_of
 from koboshi.channels.discord.said import lacks_content
 from koboshi.channels.discord.types import (
     ChannelMessage,
     DiscordPlace,
     GatewayFrame,
+    GoneMessages,
     GuildCreated,
     GuildStub,
     Interaction,
@@ -61,6 +63,15 @@ class _Batch:
     """Interactions by their place in the batch."""
     tokens: dict[str, str] = field(default_factory=dict)
 
+    def drop(self, key: str) -> bool:
+        """A message of this batch is gone: that it was there is kept. Returns whether it is one."""
+        for number, each in enumerate(self.inbounds):
+            if each.external_id == key:
+                empty = replace(each.words, text="", files=())
+                self.inbounds[number] = replace(each, words=empty, ignored="deleted")
+                return True
+        return False
+
 
 @dataclass(slots=True, kw_only=True)
 class EventIntake:
@@ -86,6 +97,7 @@ class EventIntake:
     """It is not known yet which channels are behind."""
     directory: Directory = field(init=False)
     _histories: ChannelHistories = field(init=False)
+    _changes: MessageChanges = field(default_factory=MessageChanges)
     _answering: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ANSWERS_AT_ONCE))
 
     def __post_init__(self) -> None:
@@ -136,6 +148,7 @@ class EventIntake:
         receipts: tuple[Receipt, ...] = ()
         if batch.inbounds or batch.tokens or is_late:
             receipts = await self._commit(newest, batch.inbounds, batch.tokens)
+            self._changes.remember(each for each in batch.inbounds if each.words.anchor)
         self._seq = newest
         for number, used in batch.used.items():
             self.tasks.start_soon(self._answer, used, receipts[number])
@@ -166,10 +179,16 @@ class EventIntake:
         mine = self.reader.me.id
         others = [each for each in messages if each.author is None or each.author.id != mine]
         whole = [await self._readable(each, place) for each in others]
-        read = [self.reader.message(each, place) for each in whole]
+        now = self._changes.as_they_are_now(whole)
+        read = [self.reader.message(each, place) for each in now]
         inbounds = [each for each in read if each.ignored is None]
         await self.accept(inbounds, None, tokens)
         self.marks.keep(tokens)
+        self._changes.remember(inbounds)
+        edited, gone = self._changes.settle(now)
+        late = [*(self.reader.edited(each, place) for each in edited), *gone]
+        if late:
+            await self.accept(late)
 
     async def _look_at(self, frame: GatewayFrame, batch: _Batch) -> None:
         raw = bytes(frame.content)
@@ -191,6 +210,8 @@ class EventIntake:
                     await self._message(_read(raw, ChannelMessage), batch)
                 case "MESSAGE_UPDATE":
                     await self._edited(_read(raw, ChannelMessage), batch)
+                case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
+                    self._deleted(_read(raw, GoneMessages), batch)
                 case "INTERACTION_CREATE":
                     await self._used(_read(raw, Interaction), batch)
                 case _:
@@ -219,6 +240,8 @@ class EventIntake:
         joined = moment_of(guild.joined_at)
         for place in (*guild.channels, *guild.threads):
             self.directory.places.learn(place)
+            if place.kind in SILENT:
+                continue
             after = self.marks.after(place.id, joined)
             newest = place.last_message_id or ""
             has_news = is_id(newest) and int(newest) > after
@@ -265,7 +288,8 @@ class EventIntake:
         author = message.author
         if author is None or author.id == self.reader.me.id or message.edited_timestamp is None:
             return
-        if self._histories.is_behind(message.channel_id):
+        if self._is_unread(message.channel_id, message.id):
+            self._changes.hold_edit(message)
             return
         place = await self.directory.place_of(
             message.channel_id, message.channel_type, message.guild_id
@@ -273,6 +297,19 @@ class EventIntake:
         inbound = self.reader.edited(message, place)
         if inbound.ignored is None:
             batch.inbounds.append(inbound)
+
+    def _deleted(self, gone: GoneMessages, batch: _Batch) -> None:
+        for message_id in filter(is_id, (gone.id, *gone.ids)):
+            if self._is_unread(gone.channel_id, message_id):
+                self._changes.hold_gone(message_id)
+            elif not batch.drop(message_key(message_id)):
+                told = self._changes.taken_back(message_id)
+                batch.inbounds += [] if told is None else [told]
+
+    def _is_unread(self, channel_id: str, message_id: str) -> bool:
+        """Whether a message will come with the history of its channel."""
+        is_new = is_id(message_id) and int(message_id) > self.marks.newest.get(channel_id, 0)
+        return is_new and self._histories.is_behind(channel_id)
 
     async def _used(self, used: Interaction, batch: _Batch) -> None:
         if used.channel_id is None:
@@ -342,7 +379,7 @@ class EventIntake:
 
 def _word_for(used: Interaction, receipt: Receipt) -> str:
     if receipt.refused or receipt.state not in SEEN_BY_US:
-        return "This is not for you to say here."
+        return "You cannot answer this here."
     if used.used is not None and used.used.name:
         return f"Taken: /{excerpt(used.used.name)}"
     return "Taken."

@@ -48,6 +48,10 @@ RECONNECT, INVALID_SESSION, HELLO, ACK = 7, 9, 10, 11
 _frame = msgspec.json.Decoder(GatewayFrame)
 
 
+class GatewayNotReached(NotReached):
+    """Nothing answers at the address."""
+
+
 class GatewayClosed(Exception):
     """The connection has ended. The code is the platform's; None if it just broke."""
 
@@ -146,7 +150,7 @@ class GatewayLink:
 async def gateway_link(
     address: str, agent: str, stored: Callable[[], int | None], on_heard: Callable[[], None]
 ) -> AsyncIterator[GatewayLink]:
-    """A connection that has been greeted, with its heart beating. Raises NotReached."""
+    """A connection that has been greeted, with its heart beating. Raises GatewayNotReached."""
     try:
         with fail_after(OPEN_SECONDS):
             socket = await connect(
@@ -159,7 +163,7 @@ async def gateway_link(
                 user_agent_header=agent,
             )
     except (OSError, InvalidHandshake, InvalidURI, EOFError) as error:
-        raise NotReached(f"the gateway: {type(error).__name__}") from shortage_behind(error)
+        raise GatewayNotReached(f"the gateway: {type(error).__name__}") from shortage_behind(error)
     link = GatewayLink(socket, stored, on_heard)
     try:
         async with create_task_group() as tasks:
@@ -179,7 +183,7 @@ async def _greeting(link: GatewayLink) -> int:
         with fail_after(OPEN_SECONDS):
             (frame,) = await link.batch(1)
     except TimeoutError:
-        raise GatewayClosed(None, "the gateway does not greet") from None
+        raise GatewayNotReached("the gateway sent no greeting") from None
     if frame.op != HELLO:
         raise GatewayClosed(None, f"the gateway begins with {frame.op}")
     interval_ms = msgspec.json.decode(frame.content, type=Hello).heartbeat_interval

@@ -9,6 +9,9 @@ EPOCH_MS = 1_420_070_400_000
 """Ids count milliseconds from the first one of 2015, above 22 bits of other numbers."""
 PRIVATE = 1
 THREADS = frozenset({10, 11, 12})
+SILENT = frozenset({4, 14, 15, 16})
+"""Categories, directories, forums and media: no messages are in them. What a forum calls its newest
+message is its newest post, which is a thread."""
 PLACES_MAX = 20_000
 """Channels that are remembered. One that is forgotten is asked for again."""
 

@@ -20,15 +20,14 @@ far we are:
 """
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import structlog
 from anyio import create_task_group, sleep
 from anyio.abc import TaskGroup
 
-from koboshi.channels.common.calls import NoAnswer, NotReached
-from koboshi.channels.common.serving import one_of
+from koboshi.channels.common.reachable import Reachable
 from koboshi.channels.discord.client import AGENT, DiscordApi
 from koboshi.channels.discord.codec import MessageReader
 from koboshi.channels.discord.cursor import SessionPlace, place_in
@@ -41,6 +40,7 @@ from koboshi.channels.discord.gateway import (
     RESUME,
     GatewayClosed,
     GatewayLink,
+    GatewayNotReached,
     gateway_link,
 )
 from koboshi.channels.discord.introduction import Introduction
@@ -58,11 +58,7 @@ log = structlog.get_logger()
 INTENTS = (1 << 0) | (1 << 9) | (1 << 12) | (1 << 15)
 """Servers, their messages, private messages, and what is in them."""
 BATCH_MAX = 20
-"""Events in one commit. More are waiting then, and there is a pause for the other channels."""
-REST = 1.0
-"""How long the pause behind a full batch is, in the time that the batch took."""
-REST_SECONDS_MAX = 1.0
-TROUBLE_CHARS_MAX = 300
+"""Events in one commit."""
 INVALID_SECONDS = 5.0
 """A second session within five seconds is refused (`gateway.mdx`, Rate Limiting)."""
 STEADY_SECONDS = 5.0
@@ -82,28 +78,15 @@ UNUSABLE = {
 
 
 @dataclass(slots=True, kw_only=True)
-class DiscordReceiving:
+class DiscordReceiving(Reachable):
+    in_words = (*Reachable.in_words, GatewayClosed)
+
     api: DiscordApi
     options: DiscordOptions
     clock: Clock
     watermarks: Watermarks
-    on_back: Callable[[], None] = lambda: None
-    """Called when the platform can be had again."""
-    _trouble: str | None = "not connected yet"
     _intake: EventIntake | None = field(default=None, init=False)
     _heard_ms: int | None = None
-
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing comes in; None if it does."""
-        return self._trouble
-
-    @trouble.setter
-    def trouble(self, trouble: str | None) -> None:
-        is_back = trouble is None and self._trouble is not None
-        self._trouble = trouble
-        if is_back:
-            self.on_back()
 
     @property
     def hearing(self) -> Hearing:
@@ -118,20 +101,9 @@ class DiscordReceiving:
 
     async def run(self, cursor: str | None, accept: Accept) -> None:
         """Receive until cancelled."""
-        try:
+        with self.connecting():
             async with create_task_group() as tasks:
                 await self._run(cursor, accept, tasks)
-        except ExceptionGroup as group:
-            lost = one_of(group)
-            self._blame(lost)
-            raise lost from None
-        finally:
-            self.trouble = self.trouble or "not connected"
-
-    def _blame(self, lost: Exception) -> None:
-        """Keep what went wrong for the health report, as far as we have words."""
-        if isinstance(lost, NotReached | NoAnswer | ChannelUnusable | GatewayClosed):
-            self.trouble = str(lost)[:TROUBLE_CHARS_MAX]
 
     async def _run(self, cursor: str | None, accept: Accept, tasks: TaskGroup) -> None:
         introduction = Introduction(api=self.api, options=self.options)
@@ -178,15 +150,17 @@ class DiscordReceiving:
                 await self._introduce(link, place)
                 while True:
                     frames = await link.batch(BATCH_MAX)
-                    began = self.clock.monotonic()
                     ended = await self._take(frames, intake)
                     if ended is not None:
                         return ended
-                    if len(frames) == BATCH_MAX:
-                        took = self.clock.monotonic() - began
-                        await sleep(min(REST * took, REST_SECONDS_MAX))
         except GatewayClosed as closed:
             return self._after(closed, intake)
+        except GatewayNotReached:
+            # The address of a session may go out of use. Any gateway can resume it.
+            common = await introduction.gateway()
+            if not place.is_known or place.url == common:
+                raise
+            return replace(place, url=common)
         finally:
             self.trouble = self.trouble or "the connection to Discord is made anew"
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from koboshi.channels.common.reading import media_type
 from koboshi.channels.discord.types import ChannelMessage, DiscordFile
 from koboshi.domain.files import RECEIVED, Attachment, safe_name
 from koboshi.domain.ids import ChannelName
@@ -40,7 +41,7 @@ def attachments_of(message: ChannelMessage, channel: ChannelName) -> tuple[Attac
         Attachment(
             reference=f"{message.channel_id}/{message.id}/{file.id}",
             path=f"{folder}/{message.id}-{number}-{safe_name(file.filename, 'file')}",
-            kind=_kind(file.content_type or "") or "file",
+            kind=media_type(file.content_type or "") or "file",
             size=max(file.size, 0),
         )
         for number, file in enumerate(_files(message))
@@ -65,12 +66,6 @@ def _files(message: ChannelMessage) -> Iterator[DiscordFile]:
     yield from message.attachments
     for each in message.message_snapshots:
         yield from each.message.attachments
-
-
-def _kind(content_type: str) -> str:
-    """The kind that its sender gives it, if it can be one."""
-    kind = content_type.partition(";")[0].strip()
-    return kind if re.fullmatch(r"[\w.+-]{1,60}/[\w.+-]{1,60}", kind) else ""
 
 
 def _named(message: ChannelMessage) -> str:

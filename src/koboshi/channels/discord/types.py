@@ -163,6 +163,14 @@ class OnlyId(Struct, frozen=True):
     id: str
 
 
+class GoneMessages(Struct, frozen=True):
+    """Messages that were deleted: one, or many at once."""
+
+    channel_id: str
+    id: str = ""
+    ids: tuple[str, ...] = ()
+
+
 class RefusedCall(Struct, frozen=True):
     """What the API says with a status that is no success."""
 

@@ -27,6 +27,8 @@ TRIES_MAX = 5
 WAIT_SECONDS_MAX = 30.0
 TOO_MANY = 429
 OK = 200
+GONE = frozenset({403, 404})
+"""What was asked about is gone, or we are."""
 
 Read = TypeVar("Read")
 
@@ -114,7 +116,7 @@ class MatrixApi:
         request = httpx2.Request(
             "POST",
             f"{self.base}{MEDIA}/upload",
-            params={"filename": name},
+            params={"filename": name} if name else {},
             headers=self._headers(kind),
             content=content,
             extensions={"timeout": _timeout(UPLOAD_SECONDS).as_dict()},

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from koboshi.channels.common.choices import number_in
+from koboshi.channels.common.reading import DELETED, fitting, media_type
 from koboshi.channels.matrix.types import MatrixEvent
 from koboshi.domain.files import RECEIVED, Attachment, safe_name
 from koboshi.domain.ids import ChannelName, Seq
@@ -16,14 +17,15 @@ from koboshi.domain.inbox import Words
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Inbound
 
-MESSAGE, REACTION, ENCRYPTED, MEMBER = (
+MESSAGE, REACTION, ENCRYPTED, MEMBER, ENCRYPTION = (
     "m.room.message",
     "m.reaction",
     "m.room.encrypted",
     "m.room.member",
+    "m.room.encryption",
 )
-STICKER = "m.sticker"
-KINDS = (MESSAGE, REACTION, ENCRYPTED, MEMBER, STICKER)
+STICKER, REDACTION = "m.sticker", "m.room.redaction"
+KINDS = (MESSAGE, REACTION, ENCRYPTED, MEMBER, STICKER, ENCRYPTION, REDACTION)
 """What of a room is asked for."""
 ASKED = "app.koboshi.question"
 """Where a question of ours carries its number and its choices."""
@@ -32,8 +34,8 @@ SENDS_KEY = "app.koboshi.key"
 MS_MAX = 1 << 53
 
 _FILES = {"m.image": "image", "m.file": "file", "m.audio": "audio", "m.video": "video"}
-_KIND = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}")
 _EVENT_ID = re.compile(r"\$[!-~]{1,254}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{1,90}")
 _QUOTED = re.compile(r"\A(?:>[^\n]*\n)+\n?")
 
 
@@ -44,6 +46,8 @@ class RoomFacts:
     is_private: bool
     """No more than one person is in it beside us."""
     names: Mapping[str, str] = field(default_factory=dict)
+    members: tuple[str, ...] = ()
+    is_encrypted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +66,13 @@ class MatrixReader:
         marks."""
         if event.sender == self.me or not event.event_id:
             return None
-        if event.type == ENCRYPTED:
+        if event.type == ENCRYPTED and event.content:
             return self._nothing(room, event, "encrypted", facts)
         if event.type == REACTION:
             return self._reaction(room, event, facts, target)
-        if event.type not in (MESSAGE, STICKER):
+        if event.type == REDACTION:
+            return self._deletion(room, event, facts)
+        if event.type not in (MESSAGE, STICKER, ENCRYPTED):
             return None
         edited = _edited(event)
         content = edited or _as_it_is_now(event)
@@ -88,10 +94,11 @@ class MatrixReader:
         if not text and not files:
             return self._nothing(room, event, "nothing-said", facts)
         words = Words(
-            text=_fitting(text, self.chars_max),
+            text=fitting(text, self.chars_max),
             sent_ms=_sent_ms(event),
             anchor=event.event_id,
             files=files,
+            replies_to=_answered(event),
         )
         is_addressed = facts.is_private or is_named or text.startswith("/")
         return replace(self._empty(room, event, facts), words=words, is_addressed=is_addressed)
@@ -148,6 +155,14 @@ class MatrixReader:
         read = replace(self._empty(room, event, facts), words=words)
         return replace(read, route=replace(read.route, thread=thread_of(target)))
 
+    def _deletion(self, room: str, event: MatrixEvent, facts: RoomFacts) -> Inbound | None:
+        """A message that still waits is not to be acted on any more, if its author says so."""
+        gone = event.redacts or _text(event.content, "redacts")
+        if not _EVENT_ID.fullmatch(gone):
+            return None
+        words = Words(text=DELETED, sent_ms=_sent_ms(event))
+        return replace(self._empty(room, event, facts), words=words, edits=gone)
+
     def _nothing(self, room: str, event: MatrixEvent, why: str, facts: RoomFacts) -> Inbound:
         """It is not for us: that it was there is kept, its words are not."""
         return replace(self._empty(room, event, facts), ignored=why)
@@ -162,6 +177,14 @@ class MatrixReader:
             is_private=facts.is_private,
             is_group=not facts.is_private,
         )
+
+
+def _answered(event: MatrixEvent) -> str:
+    """The event that it replies to; empty if none."""
+    answered = event.relation.get("m.in_reply_to")
+    found = answered.get("event_id") if isinstance(answered, dict) else None
+    is_one = isinstance(found, str) and _EVENT_ID.fullmatch(found)
+    return str(found) if is_one else ""
 
 
 def thread_of(event: MatrixEvent) -> str:
@@ -218,7 +241,8 @@ def attachments_of(
     content: Mapping[str, Any], event: MatrixEvent, channel: ChannelName
 ) -> tuple[Attachment, ...]:
     """The file of a message, with a place of its own."""
-    kind, address = _FILES.get(_text(content, "msgtype")), _text(content, "url")
+    kind = _FILES.get(_text(content, "msgtype"))
+    address = _text(content, "url") or _encrypted_address(content.get("file"))
     if kind is None or not address.startswith("mxc://"):
         return ()
     info = content.get("info")
@@ -231,10 +255,32 @@ def attachments_of(
         Attachment(
             reference=address,
             path=f"{folder}/{number}-{name}",
-            kind=mime if _KIND.fullmatch(mime) else kind,
+            kind=media_type(mime) or kind,
             size=size if isinstance(size, int) and size > 0 else 0,
         ),
     )
+
+
+def opening_of(reference: str) -> tuple[str, tuple[str, str, str] | None]:
+    """The address in the reference of an attachment, and key, first counter and checksum of one
+    that is encrypted."""
+    address, _, opening = reference.partition("#")
+    parts = opening.split(".")
+    return address, (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
+
+
+def _encrypted_address(file: object) -> str:
+    """The address of an encrypted file with what opens it; empty for what is none."""
+    if not isinstance(file, dict):
+        return ""
+    key, hashes = file.get("key"), file.get("hashes")
+    if not isinstance(key, dict) or not isinstance(hashes, dict):
+        return ""
+    parts = (_text(key, "k"), _text(file, "iv"), _text(hashes, "sha256"))
+    address = _text(file, "url")
+    if "#" in address or not all(_BASE64.fullmatch(part) for part in parts):
+        return ""
+    return f"{address}#{'.'.join(parts)}"
 
 
 def _membership(event: MatrixEvent, me: str) -> str:
@@ -281,9 +327,3 @@ def _text(content: Mapping[str, Any], key: str) -> str:
 
 def _sent_ms(event: MatrixEvent) -> int:
     return event.origin_server_ts if 0 < event.origin_server_ts < MS_MAX else 0
-
-
-def _fitting(text: str, chars_max: int) -> str:
-    if len(text) <= chars_max:
-        return text
-    return f"{text[:chars_max]}\n[koboshi] The message was longer; {len(text)} characters in all."

@@ -34,8 +34,11 @@ def content_of(delivery: Delivery) -> dict[str, object]:
     return content | _manner_of(delivery)
 
 
-def file_of(delivery: Delivery, address: str, size: int, kind: str) -> dict[str, object]:
-    """The content of a message that carries a file, with its words as the caption."""
+def file_of(
+    delivery: Delivery, where: dict[str, object], size: int, kind: str
+) -> dict[str, object]:
+    """The content of a message that carries a file, with its words as the caption. `where` is its
+    address, with what opens it if it is encrypted."""
     assert delivery.file is not None
     shown = shown_of(delivery, TEXT_UNITS_MAX)
     name = delivery.file.name
@@ -43,7 +46,7 @@ def file_of(delivery: Delivery, address: str, size: int, kind: str) -> dict[str,
         "msgtype": "m.file",
         "filename": name,
         "body": shown.text or name,
-        "url": address,
+        **where,
         "info": {"size": size, "mimetype": kind},
     }
     return content | _manner_of(delivery)
@@ -99,6 +102,6 @@ def outcome_of(refused: MatrixRefused) -> SendOutcome:
 
 
 def wait_ms_of(refused: MatrixRefused) -> int:
-    """How long the homeserver wants to be left in peace."""
+    """How long a pause the homeserver asks for."""
     asked = refused.retry_after_ms
     return max(wait_ms((asked or 1_000) / 1000), 1)

@@ -22,7 +22,13 @@ class MatrixOptions:
     watermarks: Watermarks
     is_allowed: Callable[[str], Awaitable[bool]]
     """Whether a person may use the gateway, and so invite us."""
+    encryption: bool = False
+    """Whether rooms may be encrypted. Keys are kept in the home then."""
     message_chars_max: int = 64_000
     file_bytes_max: int = 20_000_000
     commands: tuple[str, ...] = ()
     """The commands that people may write, by name."""
+
+    @property
+    def account(self) -> str:
+        return self.user

@@ -22,6 +22,7 @@ none of them: what is in both comes again and is a duplicate key.
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
@@ -30,18 +31,22 @@ from anyio import CapacityLimiter, create_task_group
 from anyio.abc import TaskGroup
 
 from koboshi.channels.common.calls import NoAnswer, NotReached
-from koboshi.channels.common.serving import one_of
+from koboshi.channels.common.reachable import Reachable
 from koboshi.channels.matrix.client import CLIENT, MatrixApi, MatrixRefused
 from koboshi.channels.matrix.codec import KINDS, MEMBER, MatrixReader
 from koboshi.channels.matrix.messages import UNAUTHORIZED
 from koboshi.channels.matrix.options import MatrixOptions
 from koboshi.channels.matrix.rooms import MatrixRooms
+from koboshi.channels.matrix.sealed import DEVICE_MARK
 from koboshi.channels.matrix.session import MatrixSession
 from koboshi.channels.matrix.types import SyncAnswer
 from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.hearing import Hearing
 from koboshi.ports.channel import Accept
 from koboshi.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from koboshi.channels.matrix.encryption import Encryption
 
 log = structlog.get_logger()
 
@@ -52,8 +57,10 @@ SYNC_SECONDS = 45.0
 FIRST_SECONDS = 300.0
 """For the first answer, which may be long."""
 TIMELINE_MAX = 50
-TROUBLE_CHARS_MAX = 300
 ASIDES_MAX = 8
+REMEMBERED_MS = 10 * 60_000
+"""For how long every homeserver knows the key of a send. Some forget with a restart, so that an
+older send is looked for first."""
 DEVICE_REMEDY = (
     "a token of a login has a device; without one, each unknown send is looked for first"
 )
@@ -86,31 +93,29 @@ class _Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True, kw_only=True)
-class MatrixReceiving:
+class MatrixReceiving(Reachable):
+    in_words = (*Reachable.in_words, MatrixRefused)
+
     api: MatrixApi
     options: MatrixOptions
     clock: Clock
-    on_back: Callable[[], None] = lambda: None
-    """Called when the homeserver can be had again."""
+    encryption: "Encryption | None" = None
     heard_ms: int | None = None
-    knows_keys: bool = False
-    """Whether the homeserver tells repeats by their keys: it does for tokens that have a device."""
+    rooms: MatrixRooms | None = None
+    """What is known of rooms, while connected."""
+    _device: str = ""
+    _device_since_ms: int = 0
+    """When we became another device; 0 if we always were."""
     _session: MatrixSession | None = None
-    _trouble: str | None = "not connected yet"
     _tasks: TaskGroup | None = None
     _asides: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ASIDES_MAX))
 
     @property
-    def trouble(self) -> str | None:
-        """Why nothing comes in; None if it does."""
-        return self._trouble
-
-    @trouble.setter
-    def trouble(self, trouble: str | None) -> None:
-        is_back = trouble is None and self._trouble is not None
-        self._trouble = trouble
-        if is_back:
-            self.on_back()
+    def knows_keys(self) -> bool:
+        """Whether the homeserver tells repeats by their keys: it does for tokens that have a
+        device, and for each device by itself."""
+        is_steady = self.clock.now_ms() - self._device_since_ms >= REMEMBERED_MS
+        return bool(self._device) and is_steady
 
     @property
     def hearing(self) -> Hearing:
@@ -123,18 +128,13 @@ class MatrixReceiving:
 
     async def run(self, cursor: str | None, accept: Accept) -> None:
         """Receive until cancelled."""
-        try:
-            async with create_task_group() as tasks:
-                self._tasks = tasks
-                await self._run(cursor, accept)
-        except ExceptionGroup as group:
-            lost = one_of(group)
-            if isinstance(lost, NotReached | NoAnswer | ChannelUnusable | MatrixRefused):
-                self.trouble = str(lost)[:TROUBLE_CHARS_MAX]
-            raise lost from None
-        finally:
-            self._tasks = self._session = None
-            self.trouble = self.trouble or "not connected"
+        with self.connecting():
+            try:
+                async with create_task_group() as tasks:
+                    self._tasks = tasks
+                    await self._run(cursor, accept)
+            finally:
+                self._tasks = self._session = self.rooms = None
 
     def show(self, showing: Callable[[], Awaitable[None]]) -> None:
         """Show something beside the work, while connected. If it fails nothing is lost."""
@@ -147,15 +147,27 @@ class MatrixReceiving:
         place = f"{CLIENT}/user/{quote(options.user, safe='')}/filter"
         made = await self.api.ask_patiently(_Filter, "POST", place, body=FILTER)
         await accept([])
+        marks = dict(await options.watermarks(options.user))
+        stored, _, since_ms = marks.pop(DEVICE_MARK, "").rpartition(" ")
+        identity = f"{self._device} -"
+        if self.encryption is not None:
+            identity = await self._opened(self.encryption, stored)
+        self._device_since_ms = int(since_ms or 0)
+        if identity != stored:
+            self._device_since_ms = 0 if cursor is None else self.clock.now_ms()
+            await accept([], None, {DEVICE_MARK: f"{identity} {self._device_since_ms}"})
+        if self.encryption is not None:
+            await self.encryption.publish()
+        self.rooms = MatrixRooms(api=self.api, encryption=self.encryption)
         session = self._session = MatrixSession(
             api=self.api,
             options=options,
             clock=self.clock,
             accept=accept,
             reader=reader,
-            rooms=MatrixRooms(api=self.api),
+            rooms=self.rooms,
             show=self.show,
-            marks=dict(await options.watermarks(options.user)),
+            marks=marks,
         )
         log.info("matrix_connected", channel=options.name, user=options.user)
         since = cursor
@@ -170,6 +182,14 @@ class MatrixReceiving:
             answer = await self._sync(since, made.filter_id, poll_ms=poll_ms)
             await session.take(since, answer)
             since = answer.next_batch
+
+    async def _opened(self, encryption: "Encryption", stored: str) -> str:
+        """Load the keys of our device. Returns the mark that says which one we are: it is stored
+        before others are told of it. Raises ChannelUnusable."""
+        if not self._device:
+            raise ChannelUnusable(f"encryption needs a token of a login: {DEVICE_REMEDY}")
+        await encryption.open(self._device)
+        return await encryption.check_device(stored)
 
     async def _sync(
         self, since: str | None, wanted: str, *, poll_ms: int, seconds: float = SYNC_SECONDS
@@ -209,8 +229,8 @@ class MatrixReceiving:
             ) from None
         if me.user_id != options.user:
             raise ChannelUnusable(f"the token of {options.name} is of {me.user_id}: set user to it")
-        self.knows_keys = bool(me.device_id)
-        if not self.knows_keys:
+        self._device = me.device_id or ""
+        if not self._device:
             log.warning("matrix_without_device", channel=options.name, remedy=DEVICE_REMEDY)
         name = ""
         with suppress(MatrixRefused):

@@ -1,47 +1,65 @@
 """What one connection to a homeserver takes in. See `receiving.py` for how it holds together."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
 
 from koboshi.channels.common.calls import NoAnswer
 from koboshi.channels.common.catch_up import CatchUp, HistoryPage
-from koboshi.channels.matrix.client import CLIENT, MatrixApi, MatrixRefused, room_path
+from koboshi.channels.matrix.client import (
+    GONE,
+    MatrixApi,
+    MatrixRefused,
+    room_path,
+)
 from koboshi.channels.matrix.codec import (
+    ENCRYPTED,
+    ENCRYPTION,
     KINDS,
     MEMBER,
+    MESSAGE,
     MatrixReader,
-    invited_by,
     is_new_join,
     since_invited,
     wants_target,
     with_edits,
 )
+from koboshi.channels.matrix.invitations import Invitations, is_awaited
 from koboshi.channels.matrix.options import MatrixOptions
 from koboshi.channels.matrix.refusal import tell_of_encryption
 from koboshi.channels.matrix.rooms import MatrixRooms
+from koboshi.channels.matrix.sealed import (
+    KEPT_MS,
+    SEALED_MAX,
+    Sealed,
+    due_to_be_told,
+    sealed_in,
+    words_for,
+)
 from koboshi.channels.matrix.types import (
-    InvitedRoom,
     MatrixEvent,
     MessagesAnswer,
     SyncAnswer,
     Timeline,
     event_of,
+    events_of,
 )
 from koboshi.ports.channel import Accept, Inbound
 from koboshi.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from koboshi.channels.matrix.encryption import Encryption
 
 log = structlog.get_logger()
 
 PAGE_MAX = 100
 BACK_PAGES_MAX = 20
 """How far before our join an invitation is looked for."""
-INVITED = "invited"
-"""The watermark of a room that we have joined and not read yet."""
 STORED_SECONDS = 60.0
 """How often a place without any events is stored."""
 _PAGES = msgspec.json.encode({"types": list(KINDS), "lazy_load_members": True}).decode()
@@ -60,16 +78,25 @@ class MatrixSession:
     """The watermark of each room that has one."""
     behind: CatchUp | None = None
     _stored: float = field(default=float("-inf"))
+    _has_tried_sealed: bool = False
+    _invitations: Invitations = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._invitations = Invitations(
+            api=self.api, options=self.options, clock=self.clock, show=self.show
+        )
 
     async def begin(self, answer: SyncAnswer) -> None:
         """The first connection: nothing from before is taken, but invitations are."""
-        marks = await self._follow_invitations(answer)
+        await self._take_keys(answer)
+        marks = await self._invitations.follow(answer.rooms.invite, self.marks)
         await self.accept([], answer.next_batch, marks)
         self.marks |= marks
 
     async def take(self, since: str, answer: SyncAnswer) -> None:
         """Store all that an answer brings, and then its place."""
-        marks = await self._follow_invitations(answer)
+        rooms = await self._take_keys(answer)
+        marks = await self._invitations.follow(answer.rooms.invite, self.marks)
         joined = {room: events_of(news.timeline.events) for room, news in answer.rooms.join.items()}
         late = {room for room, events in joined.items() if self._is_new(room, events)}
         limited = [
@@ -83,9 +110,10 @@ class MatrixSession:
         for room, events in joined.items():
             if room in late:
                 events = await self._back_to_invitation(answer.rooms.join[room].timeline, room)
-            batch += await self._read(room, events)
+            batch += await self._read(room, events, marks)
             if room in self.marks or room in limited:
                 marks[room] = ""
+        batch += await self._open_sealed(rooms, answer, marks)
         is_time = self.clock.monotonic() - self._stored > STORED_SECONDS
         if batch or marks or (is_time and answer.next_batch != since):
             await self.accept(batch, answer.next_batch, marks)
@@ -96,31 +124,8 @@ class MatrixSession:
     def _is_new(self, room: str, events: Sequence[MatrixEvent]) -> bool:
         """Whether we have joined it since the last answer."""
         me = self.options.user
-        return self.marks.get(room) == INVITED or any(is_new_join(event, me) for event in events)
-
-    async def _follow_invitations(self, answer: SyncAnswer) -> dict[str, str]:
-        """Join the rooms to which allowed people invite us. Returns their watermarks."""
-        marks = dict[str, str]()
-        for room, invited in answer.rooms.invite.items():
-            if await self._follow(room, invited):
-                marks[room] = INVITED
-        return marks
-
-    async def _follow(self, room: str, invited: InvitedRoom) -> bool:
-        asks = invited_by(events_of(invited.invite_state.events), self.options.user)
-        is_allowed = bool(asks) and await self.options.is_allowed(asks)
-        try:
-            if is_allowed:
-                await self.api.call_patiently("POST", f"{CLIENT}/join/{quote(room, safe='')}", {})
-            else:
-                await self.api.call_patiently("POST", room_path(room, "leave"), {})
-        except MatrixRefused as refused:
-            # It was taken back, or the room is gone. One invitation must not hold up the rest.
-            log.warning("invitation_failed", channel=self.options.name, reason=str(refused))
-            return False
-        event = "invitation_followed" if is_allowed else "invitation_declined"
-        log.info(event, channel=self.options.name, room=room, by=asks)
-        return is_allowed
+        is_expected = is_awaited(self.marks.get(room, ""))
+        return is_expected or any(is_new_join(event, me) for event in events)
 
     async def _catch_up(self, since: str, limited: Sequence[str]) -> None:
         """Read forward what an answer has left out."""
@@ -158,15 +163,27 @@ class MatrixSession:
         return await self.api.ask_patiently(MessagesAnswer, "GET", path, query=query)
 
     async def read_page(self, room: str, page: MessagesAnswer) -> Sequence[Inbound]:
-        return await self._read(room, events_of(page.chunk))
+        marks = dict[str, str]()
+        found = await self._read(room, events_of(page.chunk), marks)
+        if marks:
+            await self.accept([], None, marks)
+            self.marks |= marks
+        return found
 
-    async def _read(self, room: str, events: Sequence[MatrixEvent]) -> list[Inbound]:
+    async def _read(
+        self, room: str, events: Sequence[MatrixEvent], marks: dict[str, str]
+    ) -> list[Inbound]:
+        """What the events say to us. Those that cannot be opened yet get marks."""
         found: list[Inbound] = []
+        if self._encryption is not None:
+            events = await self._encryption.unseal(room, events)
         for event in with_edits(events):
-            if event.type == MEMBER:
+            if event.type in (MEMBER, ENCRYPTION):
                 self.rooms.forget(room)
                 continue
             if event.sender == self.options.user:
+                continue
+            if await self._keep_sealed(room, event, marks):
                 continue
             target = await self._target(room, wants_target(event, self.options.user))
             facts = await self.rooms.facts(room)
@@ -180,10 +197,100 @@ class MatrixSession:
         if not event_id:
             return None
         try:
-            found = await self.api.call_patiently("GET", room_path(room, "event", event_id))
-        except MatrixRefused:
+            found = event_of(
+                await self.api.call_patiently("GET", room_path(room, "event", event_id))
+            )
+        except MatrixRefused as refused:
+            if refused.status not in GONE:
+                raise
             return None
-        return event_of(found)
+        if found is None or self._encryption is None:
+            return found
+        return (await self._encryption.unseal(room, [found]))[0]
+
+    @property
+    def _encryption(self) -> "Encryption | None":
+        return self.rooms.encryption
+
+    async def _take_keys(self, answer: SyncAnswer) -> Collection[str]:
+        """Make durable what came for our device. Returns the rooms to which keys came."""
+        if self._encryption is None:
+            return ()
+        rooms = await self._encryption.take(answer)
+        if self._encryption.has_errands:
+            self.show(self._encryption.look_after_devices)
+        return rooms
+
+    async def _keep_sealed(self, room: str, event: MatrixEvent, marks: dict[str, str]) -> bool:
+        """Keep an event that cannot be opened yet, as a mark. Those of strangers are only noted:
+        they must not use up the room for others."""
+        is_sealed = event.type == ENCRYPTED and bool(event.content) and bool(event.event_id)
+        if self._encryption is None or not is_sealed or len(self.marks) + len(marks) >= SEALED_MAX:
+            return False
+        if not await self.options.is_allowed(event.sender):
+            return False
+        sealed = Sealed(
+            room=room,
+            event_id=event.event_id,
+            sender=event.sender,
+            since_ms=self.clock.now_ms(),
+        )
+        marks[sealed.chat] = self.marks.get(sealed.chat) or sealed.mark
+        return True
+
+    async def _open_sealed(
+        self, rooms: Collection[str], answer: SyncAnswer, marks: dict[str, str]
+    ) -> list[Inbound]:
+        """Try kept events again for which a key may have come, and tell of those that wait long."""
+        kept, now_ms = sealed_in(self.marks), self.clock.now_ms()
+        if self._encryption is None or not kept:
+            return []
+        changed = frozenset(answer.device_lists.changed)
+        found: list[Inbound] = []
+        for each in kept:
+            is_over = now_ms - each.since_ms >= KEPT_MS
+            may_open = each.room in rooms or each.sender in changed or not self._has_tried_sealed
+            if may_open or is_over:
+                opened = await self._open(each, is_over=is_over)
+                if opened is not None:
+                    found += opened
+                    marks[each.chat] = ""
+        self._has_tried_sealed = True
+        waiting = [each for each in kept if marks.get(each.chat) != ""]
+        due = due_to_be_told(waiting, now_ms)
+        for room in {each.room for each in due}:
+            await self._tell_of_sealed(room, [each for each in due if each.room == room])
+        marks |= {each.chat: replace(each, is_told=True).mark for each in due}
+        return found
+
+    async def _open(self, sealed: Sealed, *, is_over: bool) -> Sequence[Inbound] | None:
+        """What a kept event says; None if it cannot be opened yet."""
+        path = room_path(sealed.room, "event", sealed.event_id)
+        try:
+            event = event_of(await self.api.call_patiently("GET", path))
+        except MatrixRefused as refused:
+            return [] if refused.status in GONE else None
+        if event is None:
+            return []
+        again = dict[str, str]()
+        found = await self._read(sealed.room, [event], again)
+        if not again:
+            return found
+        if not is_over:
+            return None
+        nothing = self.reader.read(sealed.room, event, await self.rooms.facts(sealed.room))
+        return [] if nothing is None else [nothing]
+
+    async def _tell_of_sealed(self, room: str, due: Sequence[Sealed]) -> None:
+        # The same words have the same key, so a kill before the marks does not say them twice.
+        ids = " ".join(each.event_id for each in due)
+        key = f"sealed-{hashlib.sha256(ids.encode()).hexdigest()[:12]}"
+        words: dict[str, object] = {"msgtype": "m.notice", "body": words_for(len(due))}
+        try:
+            kind, content = await self.rooms.dressed(room, MESSAGE, words)
+            await self.api.call_patiently("PUT", room_path(room, "send", kind, key), content)
+        except MatrixRefused as refused:
+            log.warning("sealed_not_told", channel=self.options.name, reason=str(refused))
 
     def _acknowledge(self, batch: Sequence[Inbound]) -> None:
         """Show people what was read, and say where we cannot read. It is stored already."""
@@ -191,8 +298,9 @@ class MatrixSession:
         for room, inbound in newest.items():
             self.show(partial(self._receipt, room, inbound.external_id))
         sealed = {each.route.chat: each for each in batch if each.ignored == "encrypted"}
-        for room, inbound in sealed.items():
-            self.show(partial(self._tell_of_encryption, room, inbound.sender))
+        if self._encryption is None:
+            for room, inbound in sealed.items():
+                self.show(partial(self._tell_of_encryption, room, inbound.sender))
 
     async def _receipt(self, room: str, event_id: str) -> None:
         await self.api.call("POST", room_path(room, "receipt", "m.read", event_id), {})
@@ -224,11 +332,3 @@ class _RoomHistory:
             place=place if is_last else f"{self.since}|{page.end}",
             is_last=is_last,
         )
-
-
-def events_of(raws: Sequence[msgspec.Raw]) -> Sequence[MatrixEvent]:
-    """The events that can be read. One that cannot is passed over: it must not stop the rest."""
-    events = [event_of(raw) for raw in raws]
-    if None in events:
-        log.warning("events_unreadable", count=events.count(None))
-    return [event for event in events if event is not None]

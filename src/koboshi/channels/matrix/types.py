@@ -1,8 +1,12 @@
 """What a homeserver says, as far as we read it. Contents of events are anything at all."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import structlog
+
+log = structlog.get_logger()
 
 
 class MatrixEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -10,6 +14,8 @@ class MatrixEvent(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     sender: str
     state_key: str | None = None
+    redacts: str = ""
+    """The event that this one takes back; in newer rooms it stands in the content."""
     content: dict[str, Any] = {}
     origin_server_ts: int = 0
     unsigned: dict[str, Any] = {}
@@ -44,9 +50,17 @@ class Rooms(msgspec.Struct, frozen=True, kw_only=True):
     invite: dict[str, InvitedRoom] = {}
 
 
+class DeviceLists(msgspec.Struct, frozen=True, kw_only=True):
+    changed: list[str] = []
+
+
 class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     next_batch: str
     rooms: Rooms = Rooms()
+    to_device: Events = Events()
+    device_lists: DeviceLists = DeviceLists()
+    device_one_time_keys_count: dict[str, int] = {}
+    device_unused_fallback_key_types: list[str] | None = None
 
 
 class MessagesAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,3 +83,11 @@ def event_of(raw: bytes | msgspec.Raw) -> MatrixEvent | None:
         return _event.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         return None
+
+
+def events_of(raws: Sequence[msgspec.Raw]) -> Sequence[MatrixEvent]:
+    """The events that can be read. One that cannot is passed over: it must not stop the rest."""
+    events = [event_of(raw) for raw in raws]
+    if None in events:
+        log.warning("events_unreadable", count=events.count(None))
+    return [event for event in events if event is not None]

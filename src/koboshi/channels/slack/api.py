@@ -25,13 +25,15 @@ CALL_SECONDS = 30.0
 UPLOAD_SECONDS = 120.0
 TOO_MANY = 429
 FILES_HOST = "files.slack.com"
+ANSWERED = "the platform answered"
+"""How the error of an answer begins that is not one of the Web API."""
 
 Reply = TypeVar("Reply", bound=SlackReply)
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a method answered, how long it wants to be left in peace, and which scopes the token
+    """What a method answered, how long a pause it asks for, and which scopes the token
     has."""
 
     body: bytes
@@ -143,7 +145,7 @@ def _answered(response: httpx2.Response) -> Answered:
         body = msgspec.json.encode({"ok": False, "error": RATE_LIMITED})
         return Answered(body, wait_ms=max(wait_ms(seconds), 1))
     if response.status_code != httpx2.codes.OK:
-        told = {"ok": False, "error": f"the platform answered {response.status_code}"}
+        told = {"ok": False, "error": f"{ANSWERED} {response.status_code}"}
         return Answered(msgspec.json.encode(told))
     scopes = response.headers.get("X-OAuth-Scopes", "")
     named = frozenset(filter(None, (each.strip() for each in scopes.split(","))))

@@ -25,7 +25,7 @@ class SlackAsides:
     """Methods that this app may not call; they are not tried again."""
 
     async def show(self, method: str, chat: str, arguments: dict[str, object]) -> None:
-        """Try it once, unless the chat is to be left in peace."""
+        """Try it once, unless the chat is paused."""
         if method in self._refused or not self.manners.may_show(chat):
             return
         with suppress(NotReached, NoAnswer):

@@ -1,6 +1,5 @@
 """The Slack channel: one app in one workspace, by Socket Mode or by the Events API over HTTP."""
 
-import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +8,11 @@ import structlog
 from anyio import Path as AsyncPath
 from anyio import sleep
 
+from koboshi.channels.common.account_channel import AccountChannel, usual_abilities
 from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.common.fetching import check_size, keep_pieces
 from koboshi.channels.common.pacing import ChatRate, RateLimiter
+from koboshi.channels.common.sending import not_looked_for, outcome_of_sending
 from koboshi.channels.slack.api import CALL_SECONDS, CONNECT_SECONDS, Answered, SlackApi
 from koboshi.channels.slack.best_effort import SlackAsides
 from koboshi.channels.slack.blocks import (
@@ -36,20 +37,16 @@ from koboshi.channels.slack.receiving import SlackReceiving
 from koboshi.channels.slack.types import SlackFileReply, SlackReply
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment, OutFile
-from koboshi.domain.hearing import Hearing
-from koboshi.domain.ids import ChannelName, TurnId
+from koboshi.domain.ids import TurnId
 from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Sent, Unsure
-from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.route import Route
 from koboshi.http_pool import HttpPool
-from koboshi.ports.channel import Abilities, Accept, Watermarks
+from koboshi.ports.channel import Abilities, Watermarks
 from koboshi.ports.clock import Clock
 
 log = structlog.get_logger()
 
 CONNECTIONS_MAX = 40
-PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR})
-"""Errors that say nothing about the file: it can be read later."""
 SETTLE_SECONDS = 3.0
 """A message may appear in the history up to this long after the send."""
 CHAT_RATE = ChatRate(per_second=1.0, at_once=3)
@@ -57,7 +54,7 @@ CHAT_RATE = ChatRate(per_second=1.0, at_once=3)
 WORKING = "is working…"
 
 
-class SlackChannel:
+class SlackChannel(AccountChannel):
     def __init__(
         self,
         options: SlackOptions,
@@ -67,12 +64,12 @@ class SlackChannel:
     ) -> None:
         """`on_back` is called when the platform can be had again."""
         self._options = options
-        self._manners = RateLimiter(clock, options.per_second, lambda _: CHAT_RATE)
+        manners = RateLimiter(clock, options.per_second, lambda _: CHAT_RATE)
         lanes = HttpPool(
             count_max=CONNECTIONS_MAX, timeout=httpx2.Timeout(CALL_SECONDS, connect=CONNECT_SECONDS)
         )
         self._api = SlackApi(lanes=lanes, base=options.api_base, token=options.token, clock=clock)
-        self._asides = SlackAsides(api=self._api, manners=self._manners)
+        self._asides = SlackAsides(api=self._api, manners=manners)
         history = SlackHistoryReader(api=self._api)
         self._finder = Finder(history=history)
         self._receiving = SlackReceiving(
@@ -85,67 +82,22 @@ class SlackChannel:
             watermarks=watermarks,
             on_back=on_back,
         )
-
-    @property
-    def name(self) -> ChannelName:
-        return self._options.name
-
-    @property
-    def account(self) -> str:
-        return self._options.account
+        super().__init__(options, self._receiving, manners)
 
     @property
     def abilities(self) -> Abilities:
-        return Abilities(
-            edits=True,
-            threads=True,
-            typing=True,
-            finds_sent=self._options.ambiguous == "probe",
-            holds_unsure=self._options.ambiguous == "hold",
-            interactive=True,
-            takes_files=True,
-            question_units_max=PART_UNITS_MAX,
-        )
-
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing can be received at the moment; None if it can."""
-        return self._receiving.trouble
-
-    @property
-    def hearing(self) -> Hearing:
-        return self._receiving.hearing
-
-    async def receive(self, cursor: str | None, accept: Accept) -> None:
-        """Raises ChannelUnusable if a token is refused, NotReached, NoAnswer or ConnectionSilent if
-        the platform cannot be had."""
-        await self._receiving.run(cursor, accept)
+        return usual_abilities(self._options.ambiguous, PART_UNITS_MAX)
 
     def split(self, text: str) -> tuple[str, ...]:
         return parts_of(text)
-
-    async def pace(self, route: Route) -> None:
-        await self._manners.wait_for_chat(route.chat)
 
     async def send(self, delivery: Delivery) -> SendOutcome:
         if not _is_place(delivery.route):
             return Refused(reason=f"{delivery.route.chat} is no conversation of Slack")
         await self._manners.wait_for_all(delivery.route.chat)
-        try:
-            if delivery.file is not None:
-                return await self._send_file(delivery, delivery.file)
-            return await self._post(delivery)
-        except NotReached as error:
-            missing = shortage_in(error)
-            reason = f"not reached: {missing or error}"
-            return Later(wait_ms=0, reason=reason, is_lack=missing is not None)
-        except NoAnswer as error:
-            return Unsure(reason=str(error))
-        except OSError as error:  # before anything was sent: it is a file of ours
-            if delivery.file is None or error.errno in PASSING:
-                is_lack = shortage_in(error) is not None
-                return Later(wait_ms=0, reason=f"not now: {error.strerror}", is_lack=is_lack)
-            return Refused(reason=f"the file cannot be read: {error.strerror}")
+        if delivery.file is None:
+            return await outcome_of_sending(delivery, self._post(delivery))
+        return await outcome_of_sending(delivery, self._send_file(delivery, delivery.file))
 
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
         """By our key beside the message. Without the scope to read it, nothing can be known."""
@@ -162,9 +114,7 @@ class SlackChannel:
             log.warning("not_looked_for", delivery=delivery.delivery_id, why=str(refused))
             return None
         except (NotReached, NoAnswer) as error:
-            missing = shortage_in(error)
-            reason = f"it cannot be looked for: {missing or error}"
-            return Unsure(reason=reason, is_lack=missing is not None)
+            return not_looked_for(error)
         log.info("delivery_looked_for", delivery=delivery.delivery_id, found=type(found).__name__)
         return found
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from koboshi.channels.common.choices import read_press
+from koboshi.channels.common.reading import DELETED, fitting, media_type
 from koboshi.channels.slack.types import (
     EventCallback,
     EventKind,
@@ -32,7 +33,6 @@ from koboshi.ports.channel import Inbound
 
 RAW_CHARS_MAX = 16_000
 """How much of what cannot be read is kept."""
-DELETED = "[koboshi] The person deleted this message before it was read. Do not act on it."
 SAID = frozenset({"", "file_share", "thread_broadcast", "me_message"})
 """The subtypes that are words of a person; all others tell of something that happened."""
 JOINED = frozenset({"channel_join", "group_join"})
@@ -135,7 +135,7 @@ class SlackReader:
         if not text and not files:
             return None
         words = Words(
-            text=_fitting(text, self.chars_max),
+            text=fitting(text, self.chars_max),
             sent_ms=ms_of(message.ts),
             anchor=message.ts,
             files=files,
@@ -197,7 +197,7 @@ class SlackReader:
             route=Route(channel=self.channel, chat=given.channel_id),
             external_id=f"command/{given.trigger_id}",
             sender=given.user_id,
-            words=Words(text=_fitting(plain_words(text), self.chars_max), sent_ms=0),
+            words=Words(text=fitting(plain_words(text), self.chars_max), sent_ms=0),
             sender_name=given.user_name,
             is_private=is_private,
             is_group=not is_private,
@@ -256,7 +256,7 @@ def _attachments(message: SlackMessage, chat: str, channel: ChannelName) -> tupl
         Attachment(
             reference=file.id,
             path=f"{folder}/{safe_name(chat, 'chat')}-{safe_name(file.id, 'file')}-{_name(file)}",
-            kind=_media_type(file.mimetype) or "file",
+            kind=media_type(file.mimetype) or "file",
             size=max(file.size, 0),
         )
         for file in message.attached
@@ -265,13 +265,3 @@ def _attachments(message: SlackMessage, chat: str, channel: ChannelName) -> tupl
 
 def _name(file: SlackFile) -> str:
     return safe_name(file.name or file.title or "", "file")
-
-
-def _media_type(mimetype: str) -> str:
-    return mimetype if re.fullmatch(r"[\w.+-]{1,60}/[\w.+-]{1,60}", mimetype) else ""
-
-
-def _fitting(text: str, chars_max: int) -> str:
-    if len(text) <= chars_max:
-        return text
-    return f"{text[:chars_max]}\n[koboshi] The message was longer; {len(text)} characters in all."

@@ -7,8 +7,9 @@ import msgspec
 import structlog
 from anyio import Lock, current_time
 
-from koboshi.channels.slack.api import SlackApi
-from koboshi.channels.slack.outcomes import RATE_LIMITED
+from koboshi.channels.common.calls import NoAnswer
+from koboshi.channels.slack.api import ANSWERED, SlackApi
+from koboshi.channels.slack.outcomes import NOT_LET_IN, NOT_NOW, RATE_LIMITED
 from koboshi.channels.slack.types import SlackHistoryPage, SlackMessage, SlackRawPage, SlackReply
 
 log = structlog.get_logger()
@@ -27,7 +28,8 @@ class TooManyPages(Exception):
 
 
 class PageRefused(Exception):
-    """Slack does not show the history of this conversation."""
+    """Slack does not show the history of this conversation, now or later. Other refusals say
+    nothing about it, and it must not count as read."""
 
     def __init__(self, reply: SlackReply) -> None:
         super().__init__(f"{reply.error} {reply.needed}".strip())
@@ -72,6 +74,8 @@ class SlackHistoryReader:
                 self._not_before = current_time() + answered.wait_ms / 1000
                 raise TooManyPages(answered.wait_ms)
         if not page.ok:
+            if page.error in NOT_NOW | NOT_LET_IN or page.error.startswith(ANSWERED):
+                raise NoAnswer(f"{method}: {page.error}")
             raise PageRefused(page)
         return SlackHistoryPage(
             messages=tuple(_readable(page.messages)),

@@ -7,7 +7,7 @@ from anyio import move_on_after
 from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.common.pacing import Bucket
 from koboshi.channels.slack.api import SlackApi
-from koboshi.channels.slack.types import SlackPersonReply
+from koboshi.channels.slack.types import SlackPerson, SlackPersonReply
 from koboshi.ports.clock import Clock
 
 NAMES_MAX = 10_000
@@ -20,7 +20,7 @@ ASKED_AT_ONCE = 60
 class PeopleNames:
     api: SlackApi
     clock: Clock
-    _known: dict[str, str] = field(default_factory=dict)
+    _known: dict[str, SlackPerson] = field(default_factory=dict)
     _bucket: Bucket = field(init=False)
 
     def __post_init__(self) -> None:
@@ -28,26 +28,26 @@ class PeopleNames:
             ASKED_PER_SECOND, ASKED_AT_ONCE, ASKED_AT_ONCE, self.clock.monotonic()
         )
 
-    async def name_of(self, user: str) -> str:
-        """The name of a person; empty where Slack does not tell it now."""
+    async def person(self, user: str) -> SlackPerson:
+        """The name and the zone of a person; empty where Slack does not tell them now."""
         known = self._known.get(user)
         if known is not None or not user:
-            return known or ""
+            return known or SlackPerson()
         now = self.clock.monotonic()
         if self._bucket.wait_seconds(now):
-            return ""
+            return SlackPerson()
         self._bucket.take(now)
         with move_on_after(ASK_SECONDS):
             try:
                 answered = await self.api.read("users.info", {"user": user}, seconds=ASK_SECONDS)
                 reply = answered.read(SlackPersonReply)
             except (NotReached, NoAnswer):
-                return ""
+                return SlackPerson()
             if reply.ok:
-                self._remember(user, reply.user.shown)
-        return self._known.get(user, "")
+                self._remember(user, reply.user)
+        return self._known.get(user, SlackPerson())
 
-    def _remember(self, user: str, name: str) -> None:
+    def _remember(self, user: str, found: SlackPerson) -> None:
         while len(self._known) >= NAMES_MAX:
             del self._known[next(iter(self._known))]
-        self._known[user] = name
+        self._known[user] = found

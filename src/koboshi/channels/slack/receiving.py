@@ -21,17 +21,17 @@ it is not acknowledged; after some minutes it gives up. The history of conversat
   and then, and where Slack had to try for long.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
-from anyio import CapacityLimiter, create_task_group, sleep
+from anyio import CapacityLimiter, Event, create_task_group, move_on_after, sleep
 from anyio.abc import TaskGroup
 
-from koboshi.channels.common.calls import NoAnswer, NotReached
+from koboshi.channels.common.calls import NoAnswer
 from koboshi.channels.common.catch_up import CatchUp
 from koboshi.channels.common.pacing import Bucket
-from koboshi.channels.common.serving import one_of
+from koboshi.channels.common.reachable import Reachable
 from koboshi.channels.common.watched import ConnectionSilent
 from koboshi.channels.slack.api import Answered, SlackApi
 from koboshi.channels.slack.best_effort import SlackAsides
@@ -54,7 +54,6 @@ from koboshi.ports.clock import Clock
 
 log = structlog.get_logger()
 
-TROUBLE_CHARS_MAX = 300
 LISTED_MAX = 200
 KINDS = "public_channel,private_channel,mpim,im"
 PAGES_PER_SECOND = 50 / 60
@@ -68,7 +67,9 @@ CAN_READ_KEYS = "metadata.message:read"
 
 
 @dataclass(slots=True, kw_only=True)
-class SlackReceiving:
+class SlackReceiving(Reachable):
+    in_words = (*Reachable.in_words, ConnectionSilent)
+
     api: SlackApi
     options: SlackOptions
     clock: Clock
@@ -76,26 +77,11 @@ class SlackReceiving:
     history: SlackHistoryReader
     finder: Finder
     watermarks: Watermarks
-    on_back: Callable[[], None] = lambda: None
-    """Called when the platform can be had again."""
     can_find: bool = False
     """The app may read what we have written beside our messages."""
-    _trouble: str | None = "not connected yet"
     _heard_ms: int | None = None
     _catch_up: CatchUp | None = None
     _limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ASIDES_MAX))
-
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing comes in; None if it does."""
-        return self._trouble
-
-    @trouble.setter
-    def trouble(self, trouble: str | None) -> None:
-        is_back = trouble is None and self._trouble is not None
-        self._trouble = trouble
-        if is_back:
-            self.on_back()
 
     @property
     def hearing(self) -> Hearing:
@@ -108,23 +94,11 @@ class SlackReceiving:
 
     async def run(self, cursor: str | None, accept: Accept) -> None:
         """Receive until cancelled. Raises ChannelUnusable, NotReached, NoAnswer."""
-        try:
-            await self._run(cursor, accept)
-        except ExceptionGroup as group:
-            lost = one_of(group)
-            self._blame(lost)
-            raise lost from None
-        except (NotReached, NoAnswer, ChannelUnusable) as lost:
-            self._blame(lost)
-            raise
-        finally:
-            self._catch_up = None
-            self.trouble = self.trouble or "not connected"
-
-    def _blame(self, lost: Exception) -> None:
-        """Keep what went wrong for the health report, as far as we have words."""
-        if isinstance(lost, NotReached | NoAnswer | ChannelUnusable | ConnectionSilent):
-            self.trouble = str(lost)[:TROUBLE_CHARS_MAX]
+        with self.connecting():
+            try:
+                await self._run(cursor, accept)
+            finally:
+                self._catch_up = None
 
     async def _run(self, cursor: str | None, accept: Accept) -> None:
         reader = await self._introduce()
@@ -140,9 +114,6 @@ class SlackReceiving:
                 moves_marks=not self.options.is_called,
             )
 
-            def look_again() -> None:
-                tasks.start_soon(self._look_again, taking)
-
             if self.options.is_called:
                 tasks.start_soon(self._sweep, taking)
                 await RequestUrl(
@@ -150,7 +121,7 @@ class SlackReceiving:
                     clock=self.clock,
                     take=taking.take_call,
                     hear=self.hear,
-                    on_missed=look_again,
+                    on_missed=taking.miss,
                 ).serve(lambda: self._begin(taking, cursor))
             else:
                 await Links(
@@ -217,19 +188,22 @@ class SlackReceiving:
     async def _sweep(self, taking: "Taking") -> None:
         """Look now and then for what Slack could not tell us."""
         while True:
-            await sleep(SWEEP_SECONDS)
+            with move_on_after(SWEEP_SECONDS):
+                await taking.has_missed.wait()
+            taking.has_missed = Event()
             await self._look_again(taking)
 
     async def _look_again(self, taking: "Taking") -> None:
         """Read every conversation from where its history was last read."""
         catch_up = taking.catch_up
-        if catch_up is None or catch_up.chats_behind:
+        if catch_up is None:
             return
         begun = ts_of(self.api.now_s)
         catch_up.add(await self._behind(taking))
         await catch_up.run()
-        taking.cursor = max(taking.cursor, begun, key=micros_of)
-        await taking.accept([], taking.cursor_token)
+        if not catch_up.chats_behind:
+            taking.cursor = max(taking.cursor, begun, key=micros_of)
+            await taking.accept([], taking.cursor_token)
 
     async def _conversations(self) -> list[str]:
         """The conversations that the app is in."""
@@ -284,6 +258,12 @@ class Taking:
     first: str = ""
     """When the app was first connected: what was said before is not for us."""
 
+    has_missed: Event = field(default_factory=Event)
+    """Slack could not tell us of everything."""
+
+    def miss(self) -> None:
+        self.has_missed.set()
+
     @property
     def cursor_token(self) -> str:
         return ChatPlace(newest=self.cursor, threads=(self.first,)).token
@@ -301,7 +281,7 @@ class Taking:
         named = [None if each is None else await self._named(each) for each in read]
         held = [each is not None and self._is_held(each) for each in named]
         found = [(each, is_held) for each, is_held in zip(named, held, strict=True) if each]
-        # What is no message has no older words to wait for: presses, commands, edits.
+        # What is no message has no older words to wait for: presses, commands.
         aside = [each for each, is_held in found if not is_held and self._is_behind(each)]
         arrived = [
             (each, self._mark(each, is_held))
@@ -318,9 +298,11 @@ class Taking:
         return [not is_held for is_held in held]
 
     async def _named(self, inbound: Inbound) -> Inbound:
-        if inbound.sender_name or inbound.ignored or not inbound.is_addressed:
+        if inbound.ignored or not inbound.is_addressed:
             return inbound
-        return replace(inbound, sender_name=await self.names.name_of(inbound.sender))
+        known = await self.names.person(inbound.sender)
+        name = inbound.sender_name or known.shown
+        return replace(inbound, sender_name=name, zone=known.tz or "")
 
     def _is_behind(self, inbound: Inbound) -> bool:
         assert self.catch_up is not None
@@ -329,7 +311,7 @@ class Taking:
     def _is_held(self, inbound: Inbound) -> bool:
         """Whether its conversation has to be read to its end first; that is done next."""
         assert self.catch_up is not None
-        if not self._is_behind(inbound) or not _stamp_of(inbound):
+        if not self._is_behind(inbound) or not (_stamp_of(inbound) or inbound.edits):
             return False
         self.catch_up.hasten(inbound.route.chat)
         return True

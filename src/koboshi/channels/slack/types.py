@@ -199,6 +199,7 @@ class SlackProfile(Struct, frozen=True):
 
 class SlackPerson(Struct, frozen=True):
     name: str = ""
+    tz: str | None = None
     profile: SlackProfile = SlackProfile()
 
     @property

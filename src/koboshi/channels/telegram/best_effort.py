@@ -1,5 +1,5 @@
 """What only passes: typing, drafts, marks, buttons that are released. If it cannot be shown,
-nothing is lost, and a platform that wants to be left in peace is."""
+nothing is lost, and a platform that asks for a pause gets it."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class BestEffort:
     manners: RateLimiter
 
     async def show(self, method: str, chat: str, parameters: dict[str, object]) -> None:
-        """Try it once, unless the chat is to be left in peace."""
+        """Try it once, unless the chat is paused."""
         if not self.manners.may_show(chat):
             return
         with suppress(NotReached, NoAnswer):

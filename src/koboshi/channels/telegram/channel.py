@@ -1,7 +1,7 @@
 """The Telegram channel: one bot, by long polling or by webhook."""
 
-import errno
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +10,9 @@ import structlog
 from anyio import Path as AsyncPath
 from anyio import sleep
 
+from koboshi.channels.common.account_channel import AccountChannel, usual_abilities
 from koboshi.channels.common.calls import NoAnswer, NotReached
+from koboshi.channels.common.sending import not_looked_for, outcome_of_sending
 from koboshi.channels.telegram.best_effort import BestEffort
 from koboshi.channels.telegram.client import CONNECT_SECONDS, SEND_SECONDS, BotApi
 from koboshi.channels.telegram.files import fetch
@@ -28,6 +30,7 @@ from koboshi.channels.telegram.outcomes import (
     TOO_MANY,
     complains_of_entities,
     outcome_of,
+    outcome_of_topic,
     wait_ms_of,
 )
 from koboshi.channels.telegram.probe import look, span_of
@@ -35,20 +38,16 @@ from koboshi.channels.telegram.rate_limiter import telegram_limiter
 from koboshi.channels.telegram.receiving import Receiving
 from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.files import Attachment
-from koboshi.domain.hearing import Hearing
-from koboshi.domain.ids import ChannelName, TurnId
+from koboshi.domain.ids import TurnId
 from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Unsure
-from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.route import Route
 from koboshi.http_pool import HttpPool
-from koboshi.ports.channel import Abilities, Accept
+from koboshi.ports.channel import Abilities
 from koboshi.ports.clock import Clock
 
 log = structlog.get_logger()
 
 CONNECTIONS_MAX = 40
-PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR})
-"""Errors that say nothing about the file: it can be read later."""
 SETTLE_SECONDS = 3.0
 """A message may appear up to this long after the send."""
 PROBE_TRIES = 3
@@ -56,14 +55,14 @@ PROBE_WAIT_MS_MAX = 5_000
 
 
 class TooMany(Exception):
-    """The platform wants to be left in peace for a while."""
+    """The platform asks for a pause."""
 
     def __init__(self, answer: BotAnswer) -> None:
         super().__init__(answer.description)
         self.wait_ms = wait_ms_of(answer)
 
 
-class TelegramChannel:
+class TelegramChannel(AccountChannel):
     def __init__(
         self,
         options: TelegramOptions,
@@ -73,77 +72,33 @@ class TelegramChannel:
         """`on_back` is called when the platform can be had again."""
         self._options = options
         self._clock = clock
-        self._manners = telegram_limiter(clock, options.per_second)
+        manners = telegram_limiter(clock, options.per_second)
         lanes = HttpPool(
             count_max=CONNECTIONS_MAX, timeout=httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS)
         )
         self._api = BotApi(lanes=lanes, base=options.api_base, token=options.token)
-        self._passing = BestEffort(api=self._api, manners=self._manners)
+        self._passing = BestEffort(api=self._api, manners=manners)
         self._receiving = Receiving(
             api=self._api, options=options, clock=clock, passing=self._passing, on_back=on_back
         )
-
-    @property
-    def name(self) -> ChannelName:
-        return self._options.name
-
-    @property
-    def account(self) -> str:
-        return self._options.account
+        super().__init__(options, self._receiving, manners)
 
     @property
     def abilities(self) -> Abilities:
-        return Abilities(
-            edits=True,
-            threads=True,
-            typing=True,
-            drafts=True,
-            finds_sent=self._options.ambiguous == "probe",
-            holds_unsure=self._options.ambiguous == "hold",
-            interactive=True,
-            takes_files=True,
-            question_units_max=PART_UNITS_MAX,
-        )
-
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing can be received at the moment; None if it can."""
-        return self._receiving.trouble
-
-    @property
-    def hearing(self) -> Hearing:
-        return Hearing(heard_ms=self._receiving.heard_ms)
-
-    async def receive(self, cursor: str | None, accept: Accept) -> None:
-        """Raises ChannelUnusable if the token is refused, NotReached or NoAnswer if the platform
-        cannot be had."""
-        await self._receiving.run(cursor, accept)
+        usual = usual_abilities(self._options.ambiguous, PART_UNITS_MAX)
+        exclusive = not self._options.webhook_url
+        return replace(usual, drafts=True, begins_once=True, exclusive=exclusive)
 
     def split(self, text: str) -> tuple[str, ...]:
         return parts_of(text)
-
-    async def pace(self, route: Route) -> None:
-        await self._manners.wait_for_chat(route.chat)
 
     async def send(self, delivery: Delivery) -> SendOutcome:
         if not _is_place(delivery.route):
             return Refused(reason=f"{delivery.route.chat} is no chat of Telegram")
         await self._manners.wait_for_all(delivery.route.chat)
-        try:
-            answer = await self._post(delivery)
-        except NotReached as error:
-            missing = shortage_in(error)
-            reason = f"not reached: {missing or error}"
-            return Later(wait_ms=0, reason=reason, is_lack=missing is not None)
-        except NoAnswer as error:
-            return Unsure(reason=str(error))
-        except OSError as error:  # before anything was sent: it is a file of ours
-            if delivery.file is None or error.errno in PASSING:
-                is_lack = shortage_in(error) is not None
-                return Later(wait_ms=0, reason=f"not now: {error.strerror}", is_lack=is_lack)
-            return Refused(reason=f"the file cannot be read: {error.strerror}")
-        self._passing.note_429(delivery.route.chat, answer)
-        return outcome_of(answer)
+        if delivery.begins_thread:
+            return await outcome_of_sending(delivery, self._make_topic(delivery))
+        return await outcome_of_sending(delivery, self._post(delivery))
 
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
         span = span_of(delivery, near)
@@ -156,9 +111,7 @@ class TelegramChannel:
                 await sleep(SETTLE_SECONDS)
                 found = await look(span, probe)
         except (NotReached, NoAnswer) as error:
-            missing = shortage_in(error)
-            reason = f"it cannot be looked for: {missing or error}"
-            return Unsure(reason=reason, is_lack=missing is not None)
+            return not_looked_for(error)
         except TooMany as error:
             return Unsure(reason=str(error), wait_ms=error.wait_ms)
         log.info("delivery_looked_for", delivery=delivery.delivery_id, found=type(found).__name__)
@@ -186,12 +139,20 @@ class TelegramChannel:
         """End the connections to the platform. Nothing can be sent any more."""
         await self._api.lanes.aclose()
 
-    async def _post(self, delivery: Delivery) -> BotAnswer:
+    async def _make_topic(self, delivery: Delivery) -> SendOutcome:
+        route = delivery.route
+        topic = {"chat_id": int(route.chat), "name": delivery.text}
+        answer = await self._api.call("createForumTopic", topic, seconds=SEND_SECONDS)
+        self._passing.note_429(route.chat, answer)
+        return outcome_of_topic(answer, is_private=not route.chat.startswith("-"))
+
+    async def _post(self, delivery: Delivery) -> SendOutcome:
         answer = await self._post_as(delivery, is_plain=False)
-        if not complains_of_entities(answer):
-            return answer
-        log.warning("formatting_refused", delivery=delivery.delivery_id, why=answer.description)
-        return await self._post_as(delivery, is_plain=True)
+        if complains_of_entities(answer):
+            log.warning("formatting_refused", delivery=delivery.delivery_id, why=answer.description)
+            answer = await self._post_as(delivery, is_plain=True)
+        self._passing.note_429(delivery.route.chat, answer)
+        return outcome_of(answer)
 
     async def _post_as(self, delivery: Delivery, *, is_plain: bool) -> BotAnswer:
         if delivery.file is None:

@@ -12,6 +12,7 @@ import msgspec
 
 from koboshi.channels.common.choices import read_press
 from koboshi.channels.common.formatting.formatted import UTF_16
+from koboshi.channels.common.reading import fitting
 from koboshi.channels.telegram.message_text import attachments_of, said_in
 from koboshi.channels.telegram.types import Callback, TelegramEntity, TelegramMessage, Update, User
 from koboshi.domain.ids import ChannelName
@@ -74,6 +75,9 @@ class UpdateReader:
         moved = _moved(message)
         if moved is not None:
             return self._nothing(message, key, "moved", chat=moved[0], moved_to=moved[1])
+        topic, by = message.forum_topic_created, message.from_
+        if topic is not None and by is not None and by.id == self.me.id:
+            return replace(self._nothing(message, key, "topic-made"), begins=topic.name)
         named, message = message, self._without_our_name(message)
         text, files = said_in(message), attachments_of(message, self.channel)
         if not text and not files:
@@ -85,12 +89,13 @@ class UpdateReader:
         if not is_addressed and _is_for_a_bot(named):
             return self._nothing(message, key, "not-addressed")
         words = Words(
-            text=_fitting(text, self.chars_max),
+            text=fitting(text, self.chars_max),
             sent_ms=_sent_ms(message),
             anchor=str(message.message_id),
             files=files,
             group=message.media_group_id,
             is_forwarded=message.forward_origin is not None,
+            replies_to=self._answered(named),
         )
         return Inbound(
             route=self._route(message),
@@ -174,12 +179,18 @@ class UpdateReader:
                 del self.albums[next(iter(self.albums))]
         return True
 
-    def _speaks_to_us(self, message: TelegramMessage) -> bool:
+    def _answered(self, message: TelegramMessage) -> str:
+        """The message of ours that it replies to; empty if none. Every message in a topic replies
+        to its beginning."""
         answered = message.reply_to_message
-        if answered is not None and answered.from_ is not None:
-            is_topic = answered.message_id == message.message_thread_id
-            if answered.from_.id == self.me.id and not is_topic:
-                return True
+        if answered is None or answered.from_ is None or answered.from_.id != self.me.id:
+            return ""
+        is_topic = answered.message_id == message.message_thread_id
+        return "" if is_topic else str(answered.message_id)
+
+    def _speaks_to_us(self, message: TelegramMessage) -> bool:
+        if self._answered(message):
+            return True
         words = message.words.encode(UTF_16)
         return any(self._names_us(mark, words) for mark in message.marks)
 
@@ -308,9 +319,3 @@ def _moved(message: TelegramMessage) -> tuple[str, str] | None:
 def _sent_ms(message: TelegramMessage) -> int:
     """When it was sent; 0 where that cannot be."""
     return message.date * 1000 if 0 < message.date <= SECONDS_MAX else 0
-
-
-def _fitting(text: str, chars_max: int) -> str:
-    if len(text) <= chars_max:
-        return text
-    return f"{text[:chars_max]}\n[koboshi] The message was longer; {len(text)} characters in all."

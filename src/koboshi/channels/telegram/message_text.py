@@ -1,8 +1,8 @@
 """What a message says, in words and files: whatever people send, the agent can read. Pure."""
 
-import re
 from collections.abc import Iterator
 
+from koboshi.channels.common.reading import media_type
 from koboshi.channels.telegram.types import MessageOrigin, TelegramFile, TelegramMessage
 from koboshi.domain.files import RECEIVED, Attachment, safe_name
 from koboshi.domain.ids import ChannelName
@@ -29,16 +29,11 @@ def attachments_of(message: TelegramMessage, channel: ChannelName) -> tuple[Atta
         Attachment(
             reference=file.file_id,
             path=f"{place}-{safe_name(file.file_name, name)}",
-            kind=_kind(file.mime_type) or kind,
+            kind=media_type(file.mime_type) or kind,
             size=max(file.file_size, 0),
         )
         for file, name, kind in _files(message)
     )
-
-
-def _kind(mime_type: str) -> str:
-    """The kind that its sender gives it, if it can be one."""
-    return mime_type if re.fullmatch(r"[\w.+-]{1,60}/[\w.+-]{1,60}", mime_type) else ""
 
 
 def _files(message: TelegramMessage) -> Iterator[tuple[TelegramFile, str, str]]:

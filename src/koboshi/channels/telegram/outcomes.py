@@ -1,5 +1,7 @@
 """What the platform's answers mean. Pure."""
 
+from msgspec.structs import replace
+
 from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.durations import wait_ms
 from koboshi.domain.outbox import Later, Moved, Refused, SendOutcome, Sent, Unsure
@@ -11,6 +13,9 @@ UNAUTHORIZED = frozenset({401, 404})
 NOT_MODIFIED = "message is not modified"
 NOT_THERE = ("message to edit not found", "message_id_invalid", "message not found")
 NOT_OURS = "message can't be edited"
+NO_FORUM = "not a forum"
+NO_RIGHT = "not enough rights"
+AGAIN = "then remove the schedule and add it again"
 BAD_ENTITIES = ("can't parse entities", "entity_", "entities")
 
 
@@ -32,8 +37,25 @@ def outcome_of(answer: BotAnswer) -> SendOutcome:
     return Refused(reason=answer.description or f"the platform answered {answer.error_code}")
 
 
+def outcome_of_topic(answer: BotAnswer, *, is_private: bool) -> SendOutcome:
+    """What became of a topic that was asked for, with the remedy where people have one."""
+    if answer.ok:
+        made = answer.result if isinstance(answer.result, dict) else {}
+        return outcome_of(replace(answer, result={"message_id": made.get("message_thread_id")}))
+    outcome, words = outcome_of(answer), answer.description.casefold()
+    if not isinstance(outcome, Refused):
+        return outcome
+    if NO_FORUM in words:
+        where = "for the bot at BotFather" if is_private else "in the settings of the group"
+        return Refused(reason=f"topics are off in this chat; turn them on {where}, {AGAIN}")
+    if NO_RIGHT in words:
+        right = "make the bot an administrator with the right to manage topics"
+        return Refused(reason=f"the bot may not make topics here; {right}, {AGAIN}")
+    return outcome
+
+
 def wait_ms_of(answer: BotAnswer) -> int:
-    """How long the platform wants to be left in peace."""
+    """How long the platform asks us to slow down."""
     wait = answer.parameters.retry_after if answer.parameters is not None else None
     return max(wait_ms(wait or 1), 1)
 

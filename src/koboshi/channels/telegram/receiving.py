@@ -19,7 +19,7 @@ moves none of them: what is in both comes again and is a duplicate key.
 """
 
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -30,7 +30,7 @@ from anyio import CapacityLimiter, create_task_group, current_time, sleep
 from anyio.abc import TaskGroup
 
 from koboshi.channels.common.calls import NoAnswer, NotReached
-from koboshi.channels.common.serving import one_of
+from koboshi.channels.common.reachable import Reachable
 from koboshi.channels.telegram.best_effort import BestEffort
 from koboshi.channels.telegram.client import BotApi
 from koboshi.channels.telegram.codec import (
@@ -46,6 +46,7 @@ from koboshi.channels.telegram.outcomes import TOO_MANY, UNAUTHORIZED, wait_ms_o
 from koboshi.channels.telegram.types import BotAnswer, Parameters, User
 from koboshi.channels.telegram.webhook import Webhook
 from koboshi.domain.errors import ChannelUnusable
+from koboshi.domain.hearing import Hearing
 from koboshi.domain.inbox import EntryState
 from koboshi.ports.channel import Accept, Receipt
 from koboshi.ports.clock import Clock
@@ -56,7 +57,6 @@ POLL_SECONDS = 50
 ANSWER_SECONDS = 15
 """Beyond the poll itself."""
 BATCH_MAX = 100
-TROUBLE_CHARS_MAX = 300
 NOTHING_NEW_SECONDS = 1.0
 """A platform that brings the same again and again is not asked without end."""
 EMPTY_SECONDS = (0.05, 1.0)
@@ -115,48 +115,23 @@ class EmptyFloor:
 
 
 @dataclass(slots=True, kw_only=True)
-class Receiving:
+class Receiving(Reachable):
     api: BotApi
     options: TelegramOptions
     clock: Clock
     passing: BestEffort
-    on_back: Callable[[], None] = lambda: None
-    """Called when the platform can be had again."""
     heard_ms: int | None = None
     """When the platform last answered or called."""
-    _trouble: str | None = "not connected yet"
     _asides: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ASIDES_MAX))
 
     @property
-    def trouble(self) -> str | None:
-        """Why nothing comes in; None if it does."""
-        return self._trouble
-
-    @trouble.setter
-    def trouble(self, trouble: str | None) -> None:
-        is_back = trouble is None and self._trouble is not None
-        self._trouble = trouble
-        if is_back:
-            self.on_back()
+    def hearing(self) -> Hearing:
+        return Hearing(heard_ms=self.heard_ms)
 
     async def run(self, cursor: str | None, accept: Accept) -> None:
         """Receive until cancelled."""
-        try:
+        with self.connecting():
             await self._run(cursor, accept)
-        except ExceptionGroup as group:
-            lost = one_of(group)
-            self._blame(lost)
-            raise lost from None
-        except (NotReached, NoAnswer, ChannelUnusable) as lost:
-            self._blame(lost)
-            raise
-        finally:
-            self.trouble = self.trouble or "not connected"
-
-    def _blame(self, lost: Exception) -> None:
-        """Keep what went wrong for the health report, as far as we have words."""
-        if isinstance(lost, NotReached | NoAnswer | ChannelUnusable):
-            self.trouble = str(lost)[:TROUBLE_CHARS_MAX]
 
     async def _run(self, cursor: str | None, accept: Accept) -> None:
         reader = await self._introduce()

@@ -78,6 +78,10 @@ class Quote(Struct, frozen=True):
     text: str = ""
 
 
+class TopicMade(Struct, frozen=True):
+    name: str = ""
+
+
 class TelegramMessage(Struct, frozen=True):
     message_id: int
     chat: TelegramChat
@@ -108,6 +112,7 @@ class TelegramMessage(Struct, frozen=True):
     dice: Dice | None = None
     migrate_to_chat_id: int | None = None
     migrate_from_chat_id: int | None = None
+    forum_topic_created: TopicMade | None = None
 
     @property
     def words(self) -> str:

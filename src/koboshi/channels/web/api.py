@@ -44,6 +44,7 @@ from koboshi.domain.files import Attachment, OutFile
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, parse_shown
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.clock import Clock
+from koboshi.ports.files import NO_SHELF, FileShelf
 from koboshi.ports.views import Views
 
 KEY = "Idempotency-Key"
@@ -79,6 +80,7 @@ class Api:
     on_refused: Callable[[], None] = lambda: None
     """Called for every request of an unknown client."""
     home: FilePath | None = None
+    shelf: FileShelf = NO_SHELF
     """Copies of files that were sent are below it; None where none can be."""
     uploading: Uploading | None = None
     """Takes files of people; None where none can be kept."""
@@ -209,6 +211,7 @@ class Api:
             file = await self.views.sent_file(self.channel, chat, DeliveryId(named[1]))
         if file is None or self.home is None:
             raise Unacceptable(404, "no-file", "no such file was sent in this chat")
+        await self.shelf.bring(file.path)
         descriptor = await to_thread.run_sync(opened, self.home, file)
         return FileAnswer(descriptor, file.name, has_body=request.method != "HEAD")
 

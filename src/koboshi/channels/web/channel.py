@@ -36,6 +36,7 @@ from koboshi.domain.splitting import split_text
 from koboshi.ports.browsers import Browsers
 from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
 from koboshi.ports.clock import Clock
+from koboshi.ports.files import NO_SHELF, FileShelf
 from koboshi.ports.views import Views
 from koboshi.ports.wakeups import OUTBOX, Wakeups
 
@@ -63,19 +64,22 @@ class WebChannel:
         pages: Pages = NO_PAGES,
         home: Path | None = None,
         listeners: HeldListeners | None = None,
+        is_shared: bool = False,
+        shelf: FileShelf = NO_SHELF,
     ) -> None:
         if not token:
             raise ValueError(f'channel "{name}" needs a token')
         self._name = name
         self._names = names
         self._port = port
-        self._logins = Logins(token=token, clock=clock, names=names, browsers=browsers)
+        self._logins = Logins(
+            token=token, clock=clock, names=names, browsers=browsers, shares_codes=is_shared
+        )
         self._pages = pages
         self._home = home
-        self._uploads = (
-            None if home is None else Uploads(home=home, bytes_max=limits.file_bytes_max)
-        )
+        self._uploads = _uploads_of(home, limits, shelf)
         self._listeners = listeners
+        self._shelf = shelf
         self._views = views
         self._wakeups = wakeups
         self._health = health
@@ -143,6 +147,16 @@ class WebChannel:
         address = self._names.public_url.rstrip("/") or self.address
         return f"{address}/login#{self._logins.make_code()}"
 
+    async def share_codes(self) -> None:
+        """Have the codes of links that were made stored, where other gateways may redeem them."""
+        await self._logins.share()
+
+    async def shared_link(self) -> str | None:
+        """The same, good at any gateway of the store before it is told."""
+        link = self.login_link()
+        await self._logins.share()
+        return link
+
     async def say(self, chat: str, key: str, post: Post) -> Accepted:
         """Have a message stored that a person wrote at the terminal. Raises Unacceptable."""
         if self._serving is None:
@@ -196,6 +210,7 @@ class WebChannel:
     async def fetch(self, attachment: Attachment, path: Path) -> None:
         if self._uploads is None:
             raise FileNotHad("this gateway takes no files")
+        await self._uploads.fetch(attachment.reference)
         await to_thread.run_sync(self._uploads.bring, attachment, path)
 
     async def _listen(self) -> socket:
@@ -223,7 +238,7 @@ class WebChannel:
             try:
                 tasks.start_soon(server.run_until_told, listener)
                 look = partial(followers.stir, self._views, self._name, self._wakeups)
-                tasks.start_soon(look, self._limits.poll_s)
+                tasks.start_soon(look, self._limits.poll_s, self._limits.lag_s)
                 tasks.start_soon(self._keep_sweeping)
                 await server.is_serving.wait()
                 self._bound_port = listener.getsockname()[1]
@@ -258,6 +273,7 @@ class WebChannel:
             metrics=self._metrics,
             on_refused=self._on_refused,
             home=self._home,
+            shelf=self._shelf,
             uploading=self._uploading(),
         )
 
@@ -291,3 +307,10 @@ class WebChannel:
             )
             raise Unacceptable(503, "not-known", message, retry_after_s=1)
         return receipts[0]
+
+
+def _uploads_of(home: Path | None, limits: WebLimits, shelf: FileShelf) -> Uploads | None:
+    """Without a home there is no room for files."""
+    if home is None:
+        return None
+    return Uploads(home=home, bytes_max=limits.file_bytes_max, shelf=shelf)

@@ -64,6 +64,8 @@ class Post(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     question: int | None = None
     choice: str | None = None
     files: tuple[PostedFile, ...] = ()
+    zone: str = ""
+    """The time zone of the person, as Europe/Vienna."""
 
 
 class Uploaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,13 +133,14 @@ def check_post(post: Post, limits: WebLimits) -> None:
         raise Unacceptable(400, "bad-body", "text contains a NUL character")
     check_name("thread", post.thread, limits.route_chars_max, may_be_empty=True)
     check_name("sender", post.sender, limits.route_chars_max)
+    check_name("zone", post.zone, limits.route_chars_max, may_be_empty=True)
     if len(post.files) > limits.files_max:
         raise Unacceptable(400, "bad-body", f"files has more than {limits.files_max} files")
     if post.choice is None and not post.text.strip() and not post.files:
         raise Unacceptable(400, "bad-body", "text is empty")
     if post.choice is not None:
         check_name("choice", post.choice, limits.route_chars_max)
-        if post.question is None:
+        if post.question is None and not post.choice.startswith("/"):
             message = "choice needs the number of the question that it answers, as question"
             raise Unacceptable(400, "bad-body", message)
     if post.question is not None and not 0 < post.question < 2**63:
@@ -175,6 +178,7 @@ def inbound_of(
 ) -> Inbound:
     return Inbound(
         sent_by=sent_by,
+        zone=post.zone,
         route=Route(channel=channel, chat=chat, thread=post.thread),
         external_id=external_id(chat, key),
         sender=post.sender,

@@ -28,7 +28,7 @@ CALLER = "koboshi.caller"
 """Where the guard leaves in a request's scope who sent it."""
 BODY_BYTES_MAX = 1_000
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{16,128}")
-NOT_GOOD = "this link was used already, is too old, or is of an earlier start of the gateway"
+NOT_GOOD = "this link was used already, is too old, or belongs to an earlier start of the gateway"
 
 log = structlog.get_logger()
 

@@ -4,6 +4,7 @@ The journal is the truth and each follower reads it by itself, from its own plac
 says that it may be worth looking again, so none that is lost can cost an event.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -123,15 +124,31 @@ class Followers:
             follower.dismiss()
 
     async def stir(
-        self, views: Views, channel: ChannelName, wakeups: Wakeups, poll_s: float
+        self,
+        views: Views,
+        channel: ChannelName,
+        wakeups: Wakeups,
+        poll_s: float,
+        lag_s: float | None = None,
     ) -> None:
         """Stir those in whose chat something has happened, until cancelled. One looks for all, so
-        that a commit costs the same however many follow."""
+        that a commit costs the same however many follow.
+
+        Lines of several gateways are not committed in the order of their numbers, except within a
+        chat. So with `lag_s` chats are looked at again for so long after a line of theirs."""
         # A new follower reads from its own position first, so nothing before this moment matters.
         place, _ = await views.chats_touched(channel, after=END)
+        places, looked = deque([(current_time(), place)]), current_time()
         while True:
             seen = wakeups.count(JOURNAL)
             place, chats = await views.chats_touched(channel, after=place)
+            if lag_s is not None and current_time() - looked >= poll_s:
+                looked = current_time()
+                while len(places) > 1 and places[1][0] <= looked - lag_s:
+                    places.popleft()
+                _, again = await views.chats_touched(channel, after=places[0][1])
+                chats |= again
+                places.append((looked, place))
             for chat in chats:
                 for follower in self._by_chat.get(chat, ()):
                     follower.stir()
@@ -186,8 +203,12 @@ class EventStream(Response):
             if follower.is_behind:
                 frames = await self._read(follower)
             elif not (frames := follower.take_passing()):
-                is_quiet = not await follower.rest(quiet_until - current_time())
-                frames = place_frame(self._after) if is_quiet else b""
+                left_s = quiet_until - current_time()
+                rest_s = min(left_s, self._limits.look_s or left_s)
+                if not await follower.rest(rest_s):
+                    # Its own look, where a hint of another gateway may have been lost.
+                    follower.is_behind = self._limits.look_s is not None
+                    frames = place_frame(self._after) if rest_s == left_s else b""
 
     async def _begin(self) -> bytes:
         """The place where it begins. Where lines behind it are gone, the follower must not take

@@ -34,6 +34,10 @@ class WebLimits:
     """The shortest time between two hints that the journal has grown."""
     poll_s: float = 5.0
     """The longest wait for a hint that may have been lost."""
+    lag_s: float | None = None
+    """How long a chat is looked at again after a line of it, where several gateways write."""
+    look_s: float | None = None
+    """How often each follower looks by itself there."""
 
     # All of it together.
     patience: HttpLimits = HttpLimits()  # noqa: RUF009  (frozen)

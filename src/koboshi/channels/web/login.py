@@ -76,6 +76,8 @@ class Logins:
     names: Names = field(default_factory=Names)
     _codes: dict[str, float] = field(default_factory=dict)
     """What is kept of each unused code: its hash, and until when it is good."""
+    shares_codes: bool = False
+    """Whether other gateways may redeem a code: then the store has them."""
 
     def make_code(self) -> str:
         """A new code. Only the newest few are good."""
@@ -85,11 +87,19 @@ class Logins:
             del self._codes[oldest]
         return code
 
+    async def share(self) -> None:
+        """Have the new codes stored, where other gateways may redeem them."""
+        while self.shares_codes and self._codes:
+            code_hash = next(iter(self._codes))
+            await self.browsers.offer(
+                code_hash, life_ms=round(CODE_SECONDS * 1_000), kept=CODES_MAX
+            )
+            self._codes.pop(code_hash, None)
+
     async def redeem(self, code: str, headers: Headers) -> Ticket | None:
         """What the code is exchanged for, once; None if it is not good (any more). The browser is
         let in when its row is on disk."""
-        good_until = self._codes.pop(_hashed(code), None)
-        if good_until is None or self.clock.monotonic() >= good_until:
+        if not await self._is_good(_hashed(code)):
             return None
         cookie, proof = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         browser = await self.browsers.make(
@@ -98,6 +108,13 @@ class Logins:
             label=label_of(headers.get("user-agent", "")),
         )
         return Ticket(cookie=cookie, proof=proof, browser=browser)
+
+    async def _is_good(self, code_hash: str) -> bool:
+        if self.shares_codes:
+            await self.share()
+            return await self.browsers.redeem(code_hash)
+        good_until = self._codes.pop(code_hash, None)
+        return good_until is not None and self.clock.monotonic() < good_until
 
     async def caller(self, method: str, headers: Headers) -> Caller:
         """Who sent a request with these headers. One from a page that changes something must also

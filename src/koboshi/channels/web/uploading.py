@@ -80,6 +80,7 @@ class Uploading:
     async def _show(self, request: Request) -> Response:
         try:
             file = request.path_params["file"]
+            await self.uploads.fetch(file)
             descriptor = await to_thread.run_sync(self.uploads.opened, file)
         except NoUpload:
             raise Unacceptable(404, "no-file", "there is no such file in this chat") from None

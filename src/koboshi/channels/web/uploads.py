@@ -22,6 +22,7 @@ from anyio import to_thread
 from koboshi.channels.common.received import receiving
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import UPLOADED, Attachment
+from koboshi.ports.files import NO_SHELF, FileShelf
 
 NEW = "new"
 UNUSED_NS = 86_400 * 10**9
@@ -44,6 +45,8 @@ class NoUpload(Exception):
 class Uploads:
     home: Path
     bytes_max: int
+    shelf: FileShelf = NO_SHELF
+    """Where other gateways find what came here."""
 
     @property
     def _folder(self) -> Path:
@@ -60,13 +63,22 @@ class Uploads:
                     raise TooLarge
                 await to_thread.run_sync(received.file.write, piece)
             await to_thread.run_sync(received.keep)
+        await self.shelf.keep(f"{UPLOADED}/{name}", self._folder / NEW / name)
         return name
+
+    async def fetch(self, name: str) -> None:
+        """Have a file here that came to another gateway."""
+        if NAME.fullmatch(name) and not (self._folder / NEW / name).exists():
+            await self.shelf.bring(f"{UPLOADED}/{name}")
 
     def _make_room(self) -> None:
         (self._folder / NEW).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     async def keep(self, names: tuple[str, ...]) -> tuple[int, ...]:
         """Make these files those of a message. Returns their sizes. Raises NoUpload."""
+        await to_thread.run_sync(self._make_room)
+        for name in names:
+            await self.fetch(name)
         return await to_thread.run_sync(self._keep, names)
 
     def _keep(self, names: tuple[str, ...]) -> tuple[int, ...]:

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import AsyncIterable, AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -32,11 +32,17 @@ WAIT_SECONDS_MAX = 24 * 3_600.0
 
 
 @click.command()
-@click.option("--chat", "chat_name", default="terminal", show_default=True, help="Which chat.")
+@click.option(
+    "--chat", "chat_name", default="terminal", show_default=True, help="The name of the chat."
+)
 @click.option("--thread", default="", help="A thread of the chat.")
 @home_options
 @click.option("--url", help="Where the gateway listens, if it is not that of this home.")
-@click.option("--token-file", type=click.Path(path_type=Path), help="Instead of HOME/web-token.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="Read the token from this file instead of HOME/web-token.",
+)
 @click.option("--once", metavar="TEXT", help="Send this, show what comes back, and leave.")
 @click.option(
     "--wait",
@@ -126,8 +132,10 @@ async def _one(text: str) -> AsyncIterator[AsyncIterable[str]]:
 
 
 @asynccontextmanager
-async def _edited(lines: Callable[[], AsyncIterator[str]]) -> AsyncIterator[AsyncIterable[str]]:
-    yield lines()
+async def _edited(lines: Callable[[], AsyncGenerator[str]]) -> AsyncIterator[AsyncIterable[str]]:
+    # Closed here, whatever ends the chat: the terminal must be as it was.
+    async with aclosing(lines()) as edited:
+        yield edited
 
 
 def _is_terminal() -> bool:

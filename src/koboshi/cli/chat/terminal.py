@@ -7,8 +7,9 @@ before a terminal sees it.
 
 import json
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import suppress
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import ANSI, FormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.shortcuts import print_formatted_text
@@ -35,6 +37,7 @@ GIST_CHARS_MAX = 60
 GIST_NAMES = ("command", "path", "question", "process_id", "query", "pattern", "url")
 DRAFT_LINES = 8
 CALLS_MAX = 1_000
+GOOD, BAD = "  ✓", "  ✗"
 
 
 class CommandCompleter(Completer):
@@ -53,6 +56,14 @@ class CommandCompleter(Completer):
                 yield Completion(f"/{name}", start_position=-len(typed), display_meta=words)
 
 
+class Keyboard(Vt100Input):
+    """Keys are ours while something is printed, too: the terminal would show letters where they do
+    not belong, and take a Ctrl-D for itself."""
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
 class TerminalScreen:
     """What `Screen` is for pipes, for a person at a terminal."""
 
@@ -62,6 +73,7 @@ class TerminalScreen:
         self._calls: dict[str, ShownCall] = {}
         self._running = ""
         self._session: PromptSession[str] = PromptSession(
+            input=Keyboard(sys.stdin) if sys.stdin.isatty() else None,
             history=_history(home),
             completer=CommandCompleter(),
             complete_while_typing=True,
@@ -93,9 +105,12 @@ class TerminalScreen:
                 for said in render(kind, line, url):
                     self._print(said)
 
-    async def lines(self) -> AsyncIterator[str]:
-        """What the person sends, until they leave with Ctrl-D, or with Ctrl-C on an empty line."""
-        with patch_stdout(raw=True):
+    async def lines(self) -> AsyncGenerator[str]:
+        """What the person sends, until they leave with Ctrl-D, or with Ctrl-C on an empty line.
+
+        Keys are ours from the first line to the last: between two of them the terminal would take
+        a Ctrl-D for itself, and the next line would never see it."""
+        with self._session.input.raw_mode(), patch_stdout(raw=True):
             while True:
                 try:
                     yield await self._session.prompt_async(self._prompt)
@@ -137,7 +152,17 @@ class TerminalScreen:
         elif line.kind == "result" and line.call in self._calls:
             call = self._calls.pop(line.call)
             self._running = ""
-            self.remark(call_line(call, line))
+            self._print_call(call_line(call, line))
+
+    def _print_call(self, told: str) -> None:
+        """Green for what went well, red for what did not: the mark, and how it ended."""
+        mark, rest = told[: len(GOOD)], told[len(GOOD) :]
+        tone = "" if not self._has_color else "ansigreen" if mark == GOOD else "ansired bold"
+        what, _, ending = rest.rpartition(" (")
+        plain = "italic" if self._has_color else ""
+        ending_tone = plain if mark == GOOD else tone
+        parts = [(tone, mark), (plain, safe(what)), (ending_tone, safe(f" ({ending}"))]
+        print_formatted_text(FormattedText(parts))
 
     def _remember(self, call: ShownCall) -> None:
         self._calls[call.call] = call
@@ -165,10 +190,10 @@ def rendered(text: str, *, has_color: bool) -> str:
 def call_line(call: ShownCall, result: StepLine) -> str:
     """A tool call that has its result, in one line."""
     code = _exit_code(result.text)
-    mark = "✓" if result.status == "ok" and not code else "✗"
+    mark = GOOD if result.status == "ok" and not code else BAD
     took = "" if result.took_ms is None else f", {result.took_ms / 1000:.1f} s"
     ending = f" (exit {code}{took})" if code else f" ({result.status}{took})"
-    return f"  {mark} {call.tool} {gist(call.arguments)}{ending}"
+    return f"{mark} {call.tool} {gist(call.arguments)}{ending}"
 
 
 def gist(arguments: str) -> str:

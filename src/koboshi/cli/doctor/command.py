@@ -13,6 +13,8 @@ from koboshi.cli.doctor.checks import DoctorFinding, Severity, examine, exit_cod
 from koboshi.cli.doctor.facts import gather
 from koboshi.cli.doctor.fixes import Fix, mend
 from koboshi.cli.doctor.more_checks import examine_more
+from koboshi.cli.doctor.server_checks import examine_store
+from koboshi.cli.doctor.update_check import examine_update
 from koboshi.cli.options import (
     OK,
     WRONG_SETUP,
@@ -42,7 +44,9 @@ class Mended:
 
 
 @click.command()
-@click.option("--fix", "fixes", is_flag=True, help="Mend what is safe to mend, and say what.")
+@click.option(
+    "--fix", "fixes", is_flag=True, help="Fix what is safe to fix, and say what was fixed."
+)
 @click.option("--online", is_flag=True, help="Call every bot's platform and the model, once each.")
 @home_options
 @json_option
@@ -79,7 +83,8 @@ def _examined(home: Path | None, config_file: Path | None, show: Show) -> Findin
     except ConfigError as error:
         raise CommandFailure(WRONG_SETUP, "config", str(error)) from error
     config = None if facts.config_error else loaded(home, config_file)
-    return examine(facts) + examine_more(facts, config)
+    server = () if config is None else examine_store(config)
+    return examine(facts) + examine_more(facts, config) + server + examine_update()
 
 
 def _called(home: Path | None, config_file: Path | None, show: Show) -> Findings:
@@ -135,5 +140,5 @@ def render(findings: Findings, mended: Sequence[Mended] = ()) -> str:
     errors, warnings = (severities.count(each) for each in (Severity.ERROR, Severity.WARNING))
     total = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
     fixable = sum(found.fix is not None for _, found in findings)
-    hint = f"; `koboshi doctor --fix` mends {fixable}" if fixable and not mended else ""
+    hint = f"; `koboshi doctor --fix` fixes {fixable}" if fixable and not mended else ""
     return "\n".join((*lines, "", f"{total}{hint}"))

@@ -2,6 +2,7 @@
 disk confirms. Each check looks for itself and changes nothing that stays."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -54,6 +55,8 @@ class MoreFacts:
     """What is kept back for a full disk; None where no gateway has run, or it cannot be read."""
     sandbox: tuple[bool, str] | None = None
     """Whether anything stands around the agent's programs, and what; None: it is unknown."""
+    agents: tuple[tuple[str, str], ...] = ()
+    """The foreign agents, and what is wrong with each."""
     writable_code: Path | None = None
     """A folder of the program that every user may write to."""
 
@@ -146,7 +149,7 @@ def check_outbox(more: MoreFacts) -> Iterator[DoctorFinding]:
     if more.held:
         yield DoctorFinding(
             severity=Severity.WARNING,
-            words=f"{more.held} owed and held until you decide",
+            words=f"{more.held} held until you decide",
             remedy="koboshi outbox list --open, then release or drop them",
         )
     if more.dead:
@@ -198,6 +201,17 @@ def check_program(more: MoreFacts) -> Iterator[DoctorFinding]:
         )
 
 
+def check_agents(more: MoreFacts) -> Iterator[DoctorFinding]:
+    """Programs of foreign agents that are not there. Without agents there is nothing to say."""
+    for name, words in more.agents:
+        if words:
+            remedy = f"install it, or try it with `koboshi agents try {name}`"
+            yield DoctorFinding(severity=Severity.WARNING, words=words, remedy=remedy)
+        else:
+            said = f"the program of the agent {name} is there"
+            yield DoctorFinding(severity=Severity.OK, words=said)
+
+
 CHECKS: dict[str, Callable[[MoreFacts], Iterator[DoctorFinding]]] = {
     "file system": check_file_system,
     "disk speed": check_sync,
@@ -208,6 +222,7 @@ CHECKS: dict[str, Callable[[MoreFacts], Iterator[DoctorFinding]]] = {
     "channels": check_channels,
     "program": check_program,
     "sandbox": check_sandbox,
+    "agents": check_agents,
 }
 
 
@@ -221,15 +236,30 @@ def gather_more(facts: Facts, config: Config | None) -> MoreFacts:
         backup_ms=_newest_ms(home / "backups"),
         writable_code=_writable_code(),
         sandbox=None if config is None else _sandbox(config, facts.holders),
+        agents=() if config is None else tuple(_agents(config)),
     )
     if facts.home_facts is None or not facts.home_facts.is_writable:
         return more
     more = replace(more, sync_s=_sync_seconds(home))
     if more.has_database:
         more = replace(more, reserve=reserve_in(home))
+    if config is not None and config.store.url:
+        # The rows are at the server, if a gateway of this home has run.
+        more = replace(more, has_database=(home / "home-id").exists())
     if config is None or facts.silence or not more.has_database:
         return more
     return _with_outbox(more, config)
+
+
+def _agents(config: Config) -> Iterator[tuple[str, str]]:
+    """Each foreign agent, and what is wrong with it."""
+    for name, agent in config.enabled_agents.items():
+        if config.tools.sandbox == "locked":
+            yield name, f'the agent {name} cannot be used: sandbox = "locked" has no network'
+        elif shutil.which(agent.command[0]) is None:
+            yield name, f"the program of the agent {name} is not there: {agent.command[0]}"
+        else:
+            yield name, ""
 
 
 def _sandbox(config: Config, holders: tuple[int, ...]) -> tuple[bool, str]:

@@ -62,7 +62,7 @@ def remedy_for_model(status: int | None, model: ModelConfig) -> str:
     place = f"the variable {model.api_key_env}" if model.api_key_env else "model.api_key_env"
     match status:
         case 401:
-            return f"the key is wrong or has ended: put a good one into {place}"
+            return f"the key is wrong or has expired: put a good one into {place}"
         case 402:
             return "the account has no credit: add some at the provider"
         case 403:
@@ -86,9 +86,7 @@ def remedy_for_model(status: int | None, model: ModelConfig) -> str:
                 "status page and try again; messages are kept meanwhile"
             )
         case int() if status >= 400:
-            return (
-                "the provider does not like the request: its words say why; is it the right model?"
-            )
+            return "the provider refused the request, and says why; is it the right model?"
         case _:
             return REMEDY
 

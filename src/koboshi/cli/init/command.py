@@ -28,7 +28,7 @@ UNSET = "not-set-yet"
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Ask nothing: options and defaults decide.")
+@click.option("--yes", is_flag=True, help="Ask nothing: use the options and the defaults.")
 @click.option("--force", is_flag=True, help="Replace a configuration; it is kept as <file>.old.")
 @click.option("--no-check", is_flag=True, help="Do not try the token and the model.")
 @click.option("--model", metavar="NAME", help="openai:<model>, ollama:<model>, …, or scripted.")
@@ -46,14 +46,14 @@ UNSET = "not-set-yet"
     "--add",
     type=click.Choice([name for name in OWN if name != "telegram"]),
     multiple=True,
-    help="An account on another platform, too.",
+    help="Add an account on another platform.",
 )
 @click.option(
     "--key",
     "keys",
     multiple=True,
     metavar="PLATFORM.KEY=VALUE",
-    help="A key of an account that is added: matrix.user=@bot:example.org, matrix.allow=A,B.",
+    help="A setting of an added account: matrix.user=@bot:example.org, matrix.allow=A,B.",
 )
 @click.option(
     "--write-token",
@@ -80,7 +80,7 @@ def init(
             words = f"{places} is there already; --force replaces it, and keeps it as {places}.old"
             raise CommandFailure(FAILED, "exists", words)
         if not yes and not sys.stdin.isatty():
-            words = "there is no terminal to ask at; say --yes, and what you want by options"
+            words = "there is no terminal to ask at; use --yes and options instead"
             raise CommandFailure(FAILED, "no-terminal", words)
         wanted = _wanted(said)
         answers = answers_of(wanted) if yes else ask_all(wanted)
@@ -218,11 +218,12 @@ def _writes_nevertheless(what: str, *, may_ask: bool) -> bool:
     choice = "end"
     if may_ask:
         kind = click.Choice(["again", "write", "end"])
-        words = "Answer again, write it nevertheless, or end?"
+        words = "Answer again, write it anyway, or end?"
         choice = click.prompt(words, type=kind, default="again", err=True)
     if choice != "end":
         return choice == "write"
-    words = f"the {what} does not work, and nothing was written; --no-check writes without trying"
+    name = "the model" if what == "model" else what.capitalize()
+    words = f"{name} does not work, so nothing was written; --no-check writes without trying"
     raise CommandFailure(FAILED, "not-working", words)
 
 

@@ -179,7 +179,9 @@ def _about_ids(said: str) -> str:
     wrong = [part for part in parts if not (part.isascii() and part.isdecimal())]
     if said == NONE or not wrong:
         return ""
-    return f'"{wrong[0]}" is no id: ids are whole numbers, such as 123456789; separate them by ","'
+    return (
+        f'"{wrong[0]}" is not an id: ids are whole numbers, such as 123456789; separate them by ","'
+    )
 
 
 def _about_key(key: str, said: str) -> str:

@@ -90,7 +90,7 @@ def page_options(command: Command) -> Command:
     words = "Only what is older than this id: the last one of the page before."
     command = click.option("--before", default="", metavar="ID", help=words)(command)
     return click.option(
-        "--limit", type=many, default=LIMIT, show_default=True, help="At most so many."
+        "--limit", type=many, default=LIMIT, show_default=True, help="Show at most this many."
     )(command)
 
 
@@ -224,11 +224,14 @@ def show_message(message: str, home: Path | None, config_file: Path | None, as_j
 
 @inbox.command("retry")
 @click.argument("message")
+@click.option("--anew", is_flag=True, help="Also what was answered, for another answer.")
 @home_options
 @json_option
-def retry_message(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+def retry_message(
+    message: str, anew: bool, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
     """Ask again, once, what was dropped or whose turn ended without an answer."""
-    _ask_about_message(RetryMessage(what=message), home, config_file, as_json)
+    _ask_about_message(RetryMessage(what=message, anew=anew), home, config_file, as_json)
 
 
 @inbox.command("drop")
@@ -253,7 +256,7 @@ def list_deliveries(
     config_file: Path | None,
     as_json: bool,
 ) -> None:
-    """What is or was owed, the newest first."""
+    """Deliveries, the newest first."""
     with failures_told(as_json):
         answer = _page(home, config_file, "delivery", limit, before, is_open=is_open)
         if as_json:

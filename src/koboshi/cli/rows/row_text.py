@@ -19,10 +19,11 @@ def session_line(view: SessionView, now_ms: int) -> str:
     if view.waiting:
         more.append(f"{view.waiting} waiting")
     if view.owed:
-        more.append(f"{view.owed} owed")
+        more.append(f"{view.owed} to send")
     name = shown("session", view.session_id)
     more.append(f"begun {ago(view.created_ms, now_ms)}")
-    return f"{name:<5} {place_words(view.route)}: {', '.join(more)}"
+    aside = f", beside it {view.aside}" if view.aside else ""
+    return f"{name:<5} {place_words(view.route)}{aside}: {', '.join(more)}"
 
 
 def session_lines(view: SessionView, turns: Sequence[TurnView], now_ms: int) -> Iterator[str]:
@@ -37,8 +38,14 @@ def session_lines(view: SessionView, turns: Sequence[TurnView], now_ms: int) -> 
 def turn_line(view: TurnView, now_ms: int) -> str:
     words = excerpt(view.request, WORDS_CHARS_MAX) or "a report of a process"
     because = f" ({excerpt(failure(view.reason), WORDS_CHARS_MAX)})" if view.reason else ""
-    name, when = shown("turn", view.turn_id), ago(view.changed_ms, now_ms)
-    return f"{name:<5} {stands_words(view)}{because} {when}: «{words}» ({place_words(view.route)})"
+    name, when = shown("turn", view.turn_id), since(view.changed_ms, view.closed_ms, now_ms)
+    place = place_words(view.route) + (f", {view.aside}" if view.aside else "")
+    return f"{name:<5} {stands_words(view)}{because} {when}: «{words}» ({place})"
+
+
+def since(began_ms: int, ended_ms: int | None, now_ms: int) -> str:
+    """When it ended; how long it has been so, if it has not."""
+    return f"for {duration(now_ms - began_ms)}" if ended_ms is None else ago(ended_ms, now_ms)
 
 
 def turn_lines(
@@ -85,7 +92,7 @@ def delivery_line(view: DeliveryView, now_ms: int) -> str:
     part = f", part {view.part} of {view.parts}" if view.parts > 1 else ""
     became = f" as {view.platform_id}" if view.platform_id else ""
     because = f" ({excerpt(view.reason, WORDS_CHARS_MAX)})" if view.reason else ""
-    when = ago(view.settled_ms or view.created_ms, now_ms)
+    when = since(view.created_ms, view.settled_ms, now_ms)
     return f"{name:<5} {view.state}{became}{because} {when}{part}: «{words}»"
 
 

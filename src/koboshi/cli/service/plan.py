@@ -13,6 +13,7 @@ from koboshi import __version__
 from koboshi.cli.options import FAILED, WRONG_USE, CommandFailure
 from koboshi.cli.service.files import signed
 from koboshi.cli.service.unit_text import LABEL, SYSTEM_FOLDER, Service, launchd_plist, systemd_unit
+from koboshi.cli.update.installation import own_installation
 from koboshi.config import ConfigError, GatewayConfig, load
 from koboshi.config.home_paths import find_places
 
@@ -156,7 +157,11 @@ def _on_launchd(
 
 
 def program() -> tuple[str, ...]:
-    """This very koboshi, by its full path."""
+    """This very koboshi, by its full path; in an installation of ours, what starts the version that
+    serves."""
+    ours = own_installation()
+    if ours is not None:
+        return (str(ours.launcher),)
     script = Path(sys.executable).with_name("koboshi")
     return (str(script),) if os.access(script, os.X_OK) else (sys.executable, "-m", "koboshi")
 

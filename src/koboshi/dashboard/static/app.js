@@ -43,6 +43,7 @@ async function show() {
   const mine = ++round;
   shown?.end();
   shown = null;
+  shell.close();
   if (isLocked()) {
     showState("");
     shell.hide();
@@ -90,7 +91,8 @@ async function whatPageCanDo() {
 async function pageAt(name, rest, query) {
   if (!name || name === "chat") {
     const { ChatPage } = await import("./chat-page.js");
-    return new ChatPage(rest[0] || shell.chats.first(), page, shell, showState);
+    const wanted = query.get("at") ? { id: query.get("at"), ms: Number(query.get("ms")) } : null;
+    return new ChatPage(rest[0] || shell.chats.first(), page, shell, showState, wanted);
   }
   const [{ BOARD }, { BoardPage }] = await Promise.all([import("./board.js"), import("./board-page.js")]);
   const found = BOARD[rest.length ? `${name}/…` : name] ?? BOARD.missing;
@@ -128,7 +130,8 @@ async function login(code) {
   show();
 }
 
-const isTyping = (target) => target.closest?.("input, textarea, select, dialog") !== null;
+// A dialog that was just closed keeps the focus until the next frame is drawn.
+const isTyping = (target) => Boolean(target.closest?.("input, textarea, select, dialog[open]"));
 
 window.addEventListener("hashchange", show);
 window.addEventListener("koboshi-locked", show);

@@ -3,18 +3,26 @@
 import { button, h, openAgain, openKeys, replace } from "./dom.js";
 import { get, post } from "./session.js";
 import { follow } from "./stream.js";
+import { sentence, withCode } from "./why.js";
 
 const QUIET_MS = 400;
+const SAID_MS = 8000;
 
 export class BoardPage {
   // `kind.load(context)` gives values, `kind.view(values, context)` the elements for them.
   constructor(kind, what, { page, query }, onState) {
     this.kind = kind;
+    this.kept = new Map();
     this.title = what ? `${kind.title} ${what}` : kind.title;
     this.body = h("div", { class: "board-body" }, h("p", { class: "aside" }, "Loading…"));
-    this.said = h("p", { class: "aside said", role: "status" });
+    this.said = h("p", { class: "toast", role: "status" });
     this.context = {
-      what, page, query, earlier: [],
+      what, page, query,
+      // An element that is made once and stays: what is typed in it outlives each drawing.
+      once: (name, make) => {
+        if (!this.kept.has(name)) this.kept.set(name, make());
+        return this.kept.get(name);
+      },
       act: (path, words) => this.act(path, words),
       again: () => { this.before = null; this.load(); },
       show: (changed) => {
@@ -34,6 +42,7 @@ export class BoardPage {
   end() {
     this.isOver = true;
     clearTimeout(this.timer);
+    clearTimeout(this.saidTimer);
     this.endFollowing();
   }
 
@@ -60,13 +69,24 @@ export class BoardPage {
   }
 
   async act(path, words) {
+    let isDone = true;
     try {
-      await post(path);
-      replace(this.said, words);
+      const reply = await post(path);
+      this.say(typeof words === "function" ? words(reply) : words);
     } catch (error) {
-      replace(this.said, error.message);
+      isDone = false;
+      this.say(sentence(error.message), true);
     }
     this.load();
+    return isDone;
+  }
+
+  // In the corner: a person who has scrolled down sees what became of it.
+  say(words, isBad = false) {
+    clearTimeout(this.saidTimer);
+    this.said.classList.toggle("bad", isBad);
+    replace(this.said, withCode(words));
+    this.saidTimer = setTimeout(() => replace(this.said), SAID_MS);
   }
 }
 

@@ -11,7 +11,7 @@ import { work } from "./work-items.js";
 export function itemElement(item, acts) {
   switch (item.type) {
     case "message": return message(item, acts);
-    case "answer": return answer(item);
+    case "answer": return answer(item, acts);
     case "question": return question(item, acts);
     case "work": return work(item);
     case "verdict": return verdict(item);
@@ -60,10 +60,17 @@ function whyLink(turn) {
   return turn ? h("a", { class: "why-link", href: `#/turns/${turn}`, title: "What happened in this turn, and why" }, icon("why"), turn) : null;
 }
 
-function answer(item) {
+function answer(item, acts) {
   const doubt = item.may_be_duplicate ? h("span", {}, "You may have received this already. ") : null;
-  const foot = h("footer", {}, doubt, copyButton(item.text), whyLink(item.turn), at(item));
+  const foot = h("footer", {}, doubt, copyButton(item.text), again(item, acts), whyLink(item.turn), at(item));
   return h("article", { class: "item agent", "aria-label": "Answer", "data-item": item.key }, markdown(item.text), item.file ? fileCard(item.file) : null, foot);
+}
+
+// Another answer to the same words: a new turn, which is told what ran before.
+function again(item, acts) {
+  if (item.isRetried) return h("span", { class: "aside" }, "Asked again.");
+  if (item.trouble) return h("span", { class: "bad" }, item.trouble);
+  return item.turn ? iconButton(icon("retry"), "Retry", () => acts.again(item)) : null;
 }
 
 function message(item, acts) {
@@ -72,7 +79,7 @@ function message(item, acts) {
   const element = h(
     "article", { class: "item mine", "aria-label": "Your message", "data-item": item.key, id: item.message },
     files, said ? h("div", { class: "bubble" }, said) : null,
-    h("footer", {}, state(item, acts), at(item), item.text ? copyButton(item.text) : null),
+    h("footer", {}, state(item, acts), at(item), item.text ? [copyButton(item.text), iconButton(icon("edit"), "Edit and send again", () => acts.edit(item))] : null),
   );
   element.classList.toggle("queued", Boolean(item.isQueued));
   return element;

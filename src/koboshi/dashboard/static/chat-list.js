@@ -111,9 +111,9 @@ export class ChatList {
     return h("li", { class: isHere ? "here" : null }, h("a", target, words), more);
   }
 
-  hit({ chat, title, excerpt, at_ms, message }) {
-    const at = message ? `?at=${message}` : "";
+  hit({ chat, title, excerpt, at_ms, message, turn }) {
+    const at = turn ? `?at=${message || turn}&ms=${at_ms}` : "";
     const marked = excerpt.split(/[\u0001\u0002]/).map((part, place) => (place % 2 ? h("mark", {}, part) : part));
-    return h("li", {}, h("a", { href: `#/chat/${encodeURIComponent(chat)}${at}`, onclick: this.onChosen }, h("b", {}, shorten(title || chat, 80)), h("small", { class: "hit" }, marked), h("small", {}, ago(at_ms))));
+    return h("li", {}, h("a", { href: `#/chat/${encodeURIComponent(chat)}${at}`, onclick: this.onChosen }, h("b", {}, shorten(title || this.all.find((each) => each.chat === chat)?.title || chat, 80)), h("small", { class: "hit" }, marked), h("small", {}, ago(at_ms))));
   }
 }

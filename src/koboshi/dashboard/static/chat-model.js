@@ -73,6 +73,11 @@ export class ChatModel {
     return this.change(item, { isQueued, turn: turn ?? null });
   }
 
+  // A message by its id, or the answer of a turn.
+  find(id) {
+    return this.byKey.get(`message:${id}`) ?? this.items.findLast((item) => item.type === "answer" && item.turn === id) ?? null;
+  }
+
   openedAt(turn) {
     return this.opened.get(turn) ?? null;
   }

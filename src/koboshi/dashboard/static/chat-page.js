@@ -9,7 +9,7 @@ const CLOSED = "koboshi.try-closed";
 const LOOK_MS = 15000;
 
 export class ChatPage {
-  constructor(name, page, shell, onState) {
+  constructor(name, page, shell, onState, wanted = null) {
     this.name = name;
     this.shell = shell;
     this.wasLost = false;
@@ -19,12 +19,12 @@ export class ChatPage {
       onTouched: (chat, text) => shell.chats.touched(chat, text),
       onTurn: () => shell.chats.refresh(),
       titleOf: () => shell.chats.titleOf(name),
-    });
+    }, wanted);
     this.element = h("div", { class: "chat-page" }, this.chat.element);
     this.element.addEventListener("keydown", (event) => { if (event.key === "Escape" && matchMedia("(max-width: 1180px)").matches) this.closeTry(); });
     this.isDemo = page.model === "scripted";
     this.tools = [
-      h("a", { class: "model", href: "#/settings", title: "The model; open the settings" }, page.model),
+      h("a", { class: "model", href: "#/settings", title: "What answers; open the settings" }, page.model),
       notifyButton(),
       this.isDemo ? iconButton(icon("flask"), "Try me", () => this.toggleTry(), { class: "round try-toggle" }) : null,
     ];
@@ -45,7 +45,7 @@ export class ChatPage {
     this.tryMe = new TryMe(page, (text) => { if (matchMedia("(max-width: 1180px)").matches) this.closeTry(); this.chat.say(text); }, () => this.closeTry(true));
     this.element.append(this.tryMe.element);
     const isWide = matchMedia("(min-width: 1181px)").matches;
-    this.element.classList.toggle("show-try", isWide && localStorage.getItem(CLOSED) === null);
+    if (isWide && localStorage.getItem(CLOSED) === null) this.element.classList.add("show-try");
     this.timer = setInterval(() => this.tryMe.refresh(), LOOK_MS);
   }
 

@@ -12,17 +12,21 @@ import { get, post } from "./session.js";
 import { follow } from "./stream.js";
 import { sentence, withCode } from "./why.js";
 
+const FOUND_MS = 4000;
 const LOOK_MS = 50; // what happened in one moment is looked at once
 
 export class Chat {
-  // The hooks hear of the connection, of verdicts of recovery, of turns, and of what is said here.
-  constructor(name, page, hooks) {
+  // The hooks hear of the connection, of verdicts of recovery, of turns, and of what is said here. `wanted` is what
+  // a search has found: the id of a message, or of the turn of an answer, and when it was said.
+  constructor(name, page, hooks, wanted = null) {
     this.name = name;
+    this.wanted = wanted;
     this.page = page;
     this.hooks = hooks;
     this.isDrawing = false;
     this.standing = null; // where the open turn stands, as the gateway tells it
     this.looks = 0;
+    this.rounds = 0; // of following; what is left of an earlier one is not heard
     this.list = h("div", { class: "items", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
     this.tail = h("div", { class: "tail" });
     this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Messages" }, this.list, this.tail);
@@ -34,7 +38,9 @@ export class Chat {
     this.outbound = new Outbound(name, () => this.draw());
     this.acts = {
       choose: (question, choice) => this.choose(question, choice),
-      retry: (item) => this.retry(item),
+      retry: (item) => this.retry(item, "retry"),
+      again: (item) => this.retry(item, "again"),
+      edit: (item) => this.composer.write(item.text),
       drop: (item) => post(`inbox/${item.message}/drop`).catch(() => {}),
     };
     this.follow("recent");
@@ -43,8 +49,9 @@ export class Chat {
   // From the newest events on, or from the very first.
   follow(from) {
     this.forget();
+    const round = ++this.rounds;
     this.endFollowing = follow(`sessions/${encodeURIComponent(this.name)}/events?thread=&from=${from}`, {
-      onEvent: (kind, line) => this.take(kind, line),
+      onEvent: (kind, line) => { if (round === this.rounds) this.take(kind, line); },
       onBegin: (place) => { this.hasBegun = true; if (place !== "0") this.offerEarlier(); this.draw(); },
       onState: (state) => { this.hooks.onState(state); this.isLive = state === "live"; this.look(); },
     });
@@ -90,12 +97,27 @@ export class Chat {
   }
 
   offerEarlier() {
-    const all = button("Show earlier messages", () => {
-      all.remove();
-      this.endFollowing();
-      this.follow("start");
-    }, { class: "quiet earlier" });
-    this.scroller.prepend(all);
+    this.earlier = button("Show earlier messages", () => this.showEarlier(), { class: "quiet earlier" });
+    this.scroller.prepend(this.earlier);
+  }
+
+  showEarlier() {
+    this.earlier.remove();
+    this.earlier = null;
+    this.endFollowing();
+    this.follow("start");
+  }
+
+  // What was found is shown in the middle, and stands out for a moment.
+  seek() {
+    const item = this.wanted ? this.model.find(this.wanted.id) : null;
+    const element = item ? this.drawn.get(item.key)?.element : null;
+    if (!element) return;
+    this.wanted = null;
+    this.isAtEnd = false;
+    element.scrollIntoView({ block: "center" });
+    element.classList.add("found");
+    setTimeout(() => element.classList.remove("found"), FOUND_MS);
   }
 
   end() {
@@ -118,6 +140,7 @@ export class Chat {
 
   take(kind, line) {
     if (kind === "resync") this.forget();
+    if (this.wanted && this.earlier && Date.parse(line.at) > this.wanted.ms) return this.showEarlier();
     if (kind === "message") this.outbound.seen(line.message, line.text);
     if (this.model.take(kind, line)) this.draw();
     if (kind === "message") this.look();
@@ -140,7 +163,7 @@ export class Chat {
   }
 
   // A turn is asked again by the message that it began with; a message by itself.
-  async retry(item) {
+  async retry(item, word) {
     let message = item.message;
     if (!message) {
       const told = await get(`turns/${item.turn}`).catch(() => null);
@@ -148,7 +171,8 @@ export class Chat {
       if (said) message = `m${said.entry_id}`;
     }
     try {
-      if (message) await post(`inbox/${message}/retry`);
+      if (!message) throw new Error("No message of a person began this turn, so there is nothing to ask again.");
+      await post(`inbox/${message}/${word}`);
       this.model.change(item, { isRetried: true });
     } catch (error) {
       this.model.change(item, { trouble: error.message });
@@ -188,6 +212,7 @@ export class Chat {
     this.drawTail();
     this.composer.working(this.model.openTurn !== null);
     this.toEnd();
+    this.seek();
   }
 
   drawItem(item) {

@@ -16,7 +16,7 @@ export class Composer {
     this.files = [];
     this.chosen = 0;
     this.input = h("textarea", {
-      rows: "1", placeholder: "Message, or / for commands", "aria-label": "Message", autocomplete: "off",
+      rows: "1", placeholder: matchMedia("(max-width: 640px)").matches ? "Message" : "Message, or / for commands", "aria-label": "Message", autocomplete: "off",
       "aria-controls": "commands", "aria-autocomplete": "list",
       oninput: () => this.changed(), onkeydown: (event) => this.onKey(event), onpaste: (event) => this.onPaste(event),
     });
@@ -31,6 +31,15 @@ export class Composer {
     this.input.value = localStorage.getItem(DRAFT(chat)) ?? "";
     this.ready();
     requestAnimationFrame(() => this.grow());
+  }
+
+  // Words to begin with. What was typed already is kept behind them.
+  write(text) {
+    const typed = this.input.value.trim();
+    this.input.value = typed && typed !== text ? `${text}\n${typed}` : text;
+    this.changed();
+    this.input.focus();
+    this.input.setSelectionRange(text.length, text.length);
   }
 
   working(isWorking) {

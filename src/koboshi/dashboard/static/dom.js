@@ -35,14 +35,16 @@ export function button(words, act, attributes = {}) {
   return h("button", { type: "button", onclick: act, ...attributes }, words);
 }
 
-// Which <details> are open, by their data-key: what is drawn anew stays as it was left.
+// Which <details> are open and which are closed, by their data-key: what is drawn anew stays as it was left.
 export function openKeys(root) {
-  return new Set([...root.querySelectorAll("details[open][data-key]:not(.auto)")].map((each) => each.dataset.key));
+  return new Map([...root.querySelectorAll("details[data-key]:not(.auto)")].map((each) => [each.dataset.key, each.open]));
 }
 
 export function openAgain(root, keys) {
   for (const each of root.querySelectorAll("details[data-key]")) {
-    if (keys.has(each.dataset.key)) each.open = true;
+    if (!keys.has(each.dataset.key)) continue;
+    each.open = keys.get(each.dataset.key);
+    each.classList.remove("auto");
   }
 }
 

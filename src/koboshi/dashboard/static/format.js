@@ -45,7 +45,15 @@ export function ago(ms) {
 
 export function size(bytes) {
   if (bytes < 1000) return `${bytes} bytes`;
-  return bytes < 1e6 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+  if (bytes < 1e6) return `${Math.round(bytes / 1000)} kB`;
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+// Millionths of a dollar. Small sums keep their first digits.
+export function money(micros) {
+  const dollars = micros / 1e6;
+  if (micros > 0 && dollars < 0.01) return `$${dollars.toPrecision(2)}`;
+  return `$${dollars.toLocaleString([], { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 }
 
 export function shorten(text, length) {
@@ -57,7 +65,7 @@ export function shorten(text, length) {
 export function gist(text) {
   const values = parsed(text);
   if (values === null) return shorten(text, 120);
-  for (const name of ["command", "path", "question", "process_id", "query", "pattern", "url"]) {
+  for (const name of ["command", "path", "question", "process_id", "query", "pattern", "url", "title"]) {
     if (typeof values[name] === "string") return shorten(values[name], 120);
   }
   const rest = Object.entries(values).map(([name, value]) => `${name} ${JSON.stringify(value)}`);

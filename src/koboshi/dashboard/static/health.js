@@ -1,5 +1,6 @@
 // Is it well? One sentence, then what is not; then the last day in small charts, and the boots.
 
+import { livingAgents } from "./agent-living.js";
 import { charts } from "./charts.js";
 import { ask, button, h } from "./dom.js";
 import { ago, moment, span } from "./format.js";
@@ -12,18 +13,20 @@ const BOOTS = 10;
 export const health = {
   title: "Health",
   load: async () => {
-    const [status, ready, { troubles }, { workers }, { lines }, day] = await Promise.all([
-      get("status"), get("ready"), get("troubles"), get("workers", { limit: BOOTS }), get("journal", { open: 1, limit: 50 }), get("minutes"),
+    const [status, ready, { troubles }, { workers }, { lines }, day, { agents }] = await Promise.all([
+      get("status"), get("ready"), get("troubles"), get("workers", { limit: BOOTS }), get("journal", { open: 1, limit: 50 }), get("minutes"), get("agents"),
     ]);
-    return { status, ready, troubles, workers, lines: lines.filter((line) => line.subject === "turn"), day };
+    return { status, ready, troubles, agents, workers, lines: lines.filter((line) => line.subject === "turn"), day };
   },
   view: (values, context) => [
     verdict(values),
     h("ul", { class: "checks" }, [...values.ready.checks, ...values.ready.neighbours].map(check)),
-    h("h2", {}, "The last day"),
-    charts(values.day),
     h("h2", {}, "Now"),
     numbers(values.status),
+    livingAgents(values.agents),
+    values.status.nodes.length ? gateways(values.status) : null,
+    h("h2", {}, "The last day"),
+    charts(values.day),
     h("h2", {}, "Boots"),
     h("ul", { class: "rows" }, values.workers.map((each) => boot(each, context.page.ends))),
     h("h2", {}, "What recovery decided"),
@@ -48,7 +51,8 @@ function verdict({ ready, troubles }) {
 }
 
 function check({ name, ok, reason }) {
-  return h("li", { class: ok ? "ok" : "bad" }, h("b", {}, name), " ", reason || (ok ? "ok" : "not ok"));
+  const words = ok && (reason === name || !reason) ? "yes" : reason || "not ok";
+  return h("li", { class: ok ? "ok" : "bad" }, h("b", {}, name), " ", words);
 }
 
 function numbers(status) {
@@ -58,6 +62,32 @@ function numbers(status) {
     ["Messages waiting", status.inbox_waiting], ["Deliveries to send", status.outbox_unsettled], ["Chats", status.sessions],
   ];
   return h("dl", { class: "numbers" }, all.map(([words, value]) => h("div", {}, h("dt", {}, words), h("dd", {}, value ?? 0))));
+}
+
+// All gateways of one database: which there are, when each was last heard of, and what it holds.
+function gateways({ nodes, server, worker }) {
+  return [
+    h("h2", {}, "Gateways"),
+    h("ul", { class: "rows gateways" }, nodes.map((each) => gateway(each, each.worker_id === worker?.worker_id, nodes))),
+    server ? h("p", { class: "aside" }, `${server.name}, ${server.round_trip_ms.toFixed(1)} ms away. ${sentence(server.standby)}`) : null,
+  ];
+}
+
+function gateway(node, isThis, nodes) {
+  const held = [
+    `${node.turns} ${node.turns === 1 ? "turn" : "turns"}`,
+    node.processes ? `${node.processes} ${node.processes === 1 ? "process" : "processes"}` : null,
+    ...node.accounts.map((each) => `receives and sends on ${each}`),
+  ].filter(Boolean);
+  // The oldest is what the others are compared with.
+  const oldest = nodes.find((each) => each.version === node.version);
+  return h(
+    "li", {},
+    h("div", { class: "row-head" }, h("b", {}, node.node), h("span", { class: `chip state-${node.is_draining ? "waiting" : "running"}` }, node.is_draining ? "stopping" : "running"), `last heard of ${span(node.silent_ms)} ago`),
+    h("div", { class: "row-text" }, held.join(" · ")),
+    node.differs_in.length ? h("div", { class: "why" }, `Configured otherwise than ${oldest.node}: ${node.differs_in.join(", ")}`) : null,
+    h("div", { class: "row-foot" }, `Boot ${node.worker_id}, since ${moment(node.started_ms)} (${ago(node.started_ms)}) · ${node.version}${isThis ? " · this page" : ""}`),
+  );
 }
 
 function boot(worker, ends) {

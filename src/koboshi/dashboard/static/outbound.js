@@ -62,7 +62,7 @@ export class Outbound {
   async sendOne(item) {
     try {
       const path = `sessions/${encodeURIComponent(this.chat)}/messages`;
-      const { message } = await post(path, item.words, { "Idempotency-Key": item.key });
+      const { message } = await post(path, { ...item.words, zone: zoneHere() }, { "Idempotency-Key": item.key });
       item.message = message;
       if (item.isShown) this.items.splice(this.items.indexOf(item), 1);
     } catch (error) {
@@ -79,6 +79,11 @@ export class Outbound {
     else localStorage.removeItem(name(this.chat));
     this.onChange();
   }
+}
+
+// So that "tomorrow at 9" means the clock of the person.
+function zoneHere() {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
 }
 
 function read(chat) {

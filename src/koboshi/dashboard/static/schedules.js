@@ -9,7 +9,8 @@ function turnLink(turn) {
 }
 
 function actions(name, kind, words, context) {
-  return words.map(([word, label, said]) => button(label, () => context.act(`${kind}/${name}/${word}`, said), { "data-focus": `${name}-${word}`, class: "quiet" }));
+  const act = ([word, label, said]) => button(label, () => context.act(`${kind}/${name}/${word}`, said), { "data-focus": `${name}-${word}`, class: "quiet" });
+  return words.length ? h("span", { class: "acts" }, words.map(act)) : null;
 }
 
 function goalCard(each, context) {
@@ -59,10 +60,10 @@ export const schedules = {
     h("h2", {}, "Goals"),
     values.goals.length
       ? h("ul", { class: "rows" }, values.goals.map((each) => goalCard(each, context)))
-      : h("p", { class: "aside" }, "There is no goal. /goal and what you want, in a chat, sets one."),
+      : h("p", { class: "aside" }, "No goals yet. Set one in a chat: ", h("code", {}, "/goal keep the website running"), "."),
     h("h2", {}, "Schedules"),
     values.schedules.length
       ? h("ul", { class: "rows" }, values.schedules.map((each) => scheduleRow(each, context)))
-      : h("p", { class: "aside" }, "Nothing is scheduled. /remind in 2 hours tea, or /cron add every weekday at 7:00 send me the news, in a chat."),
+      : h("p", { class: "aside" }, "Nothing is scheduled. In a chat, try ", h("code", {}, "/remind in 2 hours tea"), " or ", h("code", {}, "/cron add every weekday at 7:00 send me the news"), "."),
   ],
 };

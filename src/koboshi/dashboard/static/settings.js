@@ -1,30 +1,45 @@
 // The configuration as it is, where each value comes from, and who can use this page.
 
 import { button, h } from "./dom.js";
-import { ago, moment } from "./format.js";
+import { ago, moment, shorten } from "./format.js";
+import { memory } from "./memory.js";
 import { people } from "./people.js";
 import { get, leave } from "./session.js";
 
 export const settings = {
   title: "Settings",
   load: async () => {
-    const [told, ready, rest, persons] = await Promise.all([get("settings"), get("ready"), get("browsers"), people.load()]);
-    return { settings: told.settings, neighbours: ready.neighbours, browsers: rest.browsers, persons };
+    const [told, ready, rest, persons, memories] = await Promise.all([get("settings"), get("ready"), get("browsers"), people.load(), memory.load()]);
+    return { settings: told.settings, tools: told.tools, neighbours: ready.neighbours, browsers: rest.browsers, persons, memories };
   },
   view: (values, context) => [
-    h("p", { class: "aside" }, "This view is read-only. Change values in ", h("code", {}, "koboshi.toml"), ", then run ", h("code", {}, "koboshi restart"), "."),
     h("h2", {}, "Model and tools"),
     h("ul", { class: "checks" }, values.neighbours.map(neighbour)),
-    h("h2", {}, "Configuration"),
-    sections(values.settings).map(section),
+    toolList(values.tools),
     h("h2", {}, people.title),
     people.view(values.persons, context),
+    h("h2", {}, memory.title),
+    memory.view(values.memories, context),
     h("h2", {}, "Browsers"),
-    h("p", { class: "aside" }, "A person at one of these browsers can read everything here and answer approvals. The names are what the browsers say of themselves."),
+    h("p", { class: "aside" }, "A person at one of these browsers is an owner: they read everything here and answer approvals. The names are what the browsers call themselves."),
     h("ul", { class: "rows" }, values.browsers.map((each) => browser(each, context))),
-    h("p", {}, button("Log out of this browser", () => leave().catch(() => {}))),
+    h("p", {}, button("Log out here", () => leave().catch(() => {}))),
+    h("h2", {}, "Configuration"),
+    h("p", { class: "aside" }, "This view is read-only. Change values in ", h("code", {}, "koboshi.toml"), ", then run ", h("code", {}, "koboshi restart"), "."),
+    sections(values.settings).map(section),
   ],
 };
+
+// The tools that the agent has now, by where they come from.
+function toolList(tools) {
+  const sources = new Map();
+  for (const tool of tools) sources.set(tool.source, [...(sources.get(tool.source) ?? []), tool]);
+  const line = (tool) => h("tr", {}, h("th", { scope: "row" }, h("code", {}, tool.name)), h("td", {}, shorten(tool.words, 160)));
+  return [...sources].map(([source, found]) =>
+    h("details", { class: "section", "data-key": `tools ${source}` },
+      h("summary", {}, h("span", {}, "Tools: ", h("code", {}, source)), h("small", {}, found.length === 1 ? "1 tool" : `${found.length} tools`)),
+      h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `Tools: ${source}` }, h("table", { class: "tool-table" }, h("tbody", {}, found.map(line))))));
+}
 
 function neighbour({ name, ok, reason }) {
   return h("li", { class: ok ? "ok" : "bad" }, h("b", {}, name), " ", reason);

@@ -11,11 +11,14 @@ export function knowRules(told) {
   rules = told ?? {};
 }
 
+// Ids such as p1 keep their letter.
+export const capital = (words) => (words && !/^[a-z]\d/.test(words) ? words[0].toUpperCase() + words.slice(1) : words ?? "");
+
 // Words of the gateway as a sentence of its own.
 export function sentence(text) {
   if (!text) return "";
   const whole = /[.!?…]$/.test(text) ? text : `${text}.`;
-  return whole[0].toUpperCase() + whole.slice(1);
+  return capital(whole);
 }
 
 // What the gateway marks with backticks is to be typed as it is.
@@ -38,8 +41,8 @@ export function ruleMark(rule) {
 
 // What happened, in the narrator's words, with the name of the rule marked where they have it.
 export function happened({ words, rule }) {
-  const [before, after] = rule ? words.split(`(rule ${rule})`) : [words];
-  return after === undefined ? words : [before, "(rule ", ruleMark(rule), ")", after];
+  const [before, after] = rule ? capital(words).split(`(rule ${rule})`) : [capital(words)];
+  return after === undefined ? before : [before, "(rule ", ruleMark(rule), ")", after];
 }
 
 const link = (target, words) => h("a", { href: target }, words);
@@ -97,7 +100,7 @@ export const delivery = {
     return h(
       "div", { class: "summary" },
       h("p", { class: "request", tabindex: "0" }, delivery.text),
-      h("p", {}, h("span", { class: `chip state-${delivery.state}` }, delivery.state), ` owed since ${moment(delivery.created_ms)}`, id ? [" · ", link(`#/turns/${id}`, id)] : null),
+      h("p", {}, h("span", { class: `chip state-${delivery.state}` }, delivery.state), ` stored ${moment(delivery.created_ms)}`, id ? [" · ", link(`#/turns/${id}`, id)] : null),
       reasonBox(reason),
     );
   },

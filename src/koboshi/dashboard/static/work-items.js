@@ -1,5 +1,6 @@
 // What the agent did on the way to its answer: tool calls, one line each, many of them under one line.
 
+import { withChanges } from "./agent-told.js";
 import { h } from "./dom.js";
 import { gist, outcome, parsed, span } from "./format.js";
 import { icon } from "./icons.js";
@@ -62,7 +63,7 @@ function callRow(item, call) {
   // The output of a command that has ended is its result; one in the background goes on.
   const told = isOver ? parsed(call.result) : null;
   const job = told?.status === "running" ? told.process_id : null;
-  const result = isOver ? h("pre", { tabindex: "0" }, outcome(call.result)) : h("p", { class: "aside" }, `${state}…`);
+  const result = isOver ? h("pre", { tabindex: "0" }, withChanges(outcome(call.result))) : h("p", { class: "aside" }, `${state}…`);
   const body = h("details", { class: "call", "data-key": call.call }, head, h("pre", { class: "arguments", tabindex: "0" }, pretty(call.arguments)), result);
   const shown = isOver ? job : call.process;
   return call.tool === "terminal" && shown ? h("div", {}, body, jobCard(shown)) : body;

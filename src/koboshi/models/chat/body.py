@@ -8,16 +8,36 @@ import msgspec
 
 from koboshi.domain.transcript import Call, Step
 from koboshi.models.chat.raw import TAGGED, CalledPart, Part, Text, Thought, read_raw
-from koboshi.models.talk import ModelSaid, ModelsSide, ReplyOrigin, UsersSide, record_of, talk_of
+from koboshi.models.talk import (
+    ModelSaid,
+    ModelsSide,
+    ReplyOrigin,
+    UsersSide,
+    picture_address,
+    record_of,
+    talk_of,
+)
 from koboshi.ports.model import Request, ToolSpec
 
 _TOOL_SETS_MAX = 16
 """Kept as bytes: a gateway has one set, and the tools of servers that come and go make others."""
 
 
+class _Written(msgspec.Struct, tag_field="type", tag="text"):
+    text: str
+
+
+class _Address(msgspec.Struct):
+    url: str
+
+
+class _Seen(msgspec.Struct, tag_field="type", tag="image_url"):
+    image_url: _Address
+
+
 class _Words(msgspec.Struct):
     role: Literal["system", "user"]
-    content: str
+    content: str | list[_Written | _Seen]
 
 
 class _Found(msgspec.Struct, tag_field="role", tag="tool"):
@@ -100,9 +120,12 @@ def _add_talk(
 ) -> None:
     for side in talk_of(steps):
         match side:
-            case UsersSide(returned=returned, text=text):
+            case UsersSide(returned=returned, text=text, pictures=pictures):
                 messages.extend(_Found(each.wire_id, each.text) for each in returned)
-                if text:
+                if pictures:
+                    seen = [_Seen(_Address(picture_address(each))) for each in pictures]
+                    messages.append(_Words("user", [_Written(text), *seen]))
+                elif text:
                     messages.append(_Words("user", text))
             case ModelsSide(said=said):
                 messages.append(_spoken(said, origin))

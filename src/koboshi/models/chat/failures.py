@@ -11,6 +11,7 @@ import httpx2
 import msgspec
 
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
+from koboshi.domain.trouble import ModelTrouble
 from koboshi.models.endpoint import Endpoint
 from koboshi.models.wording import (
     ENDED_EARLY,
@@ -121,22 +122,22 @@ def _judged(complaint: Complaint, endpoint: Endpoint) -> ModelBusy | ModelRefuse
     if status in _REFUSED and _NAMES_RESPONSES.search(words_in(complaint.body)):
         return SpeaksResponses(f"the model does not speak chat completions{said}")
     if codes & _SPENT or status == 402:
-        return ModelRefused(f"{SPENT}{said}")
+        return ModelRefused(f"{SPENT}{said}", trouble=ModelTrouble.QUOTA)
     if "context_length_exceeded" in codes:
         return ModelOverfull(OVERFULL)
     if status in (400, 413, 422) and is_overfull(complaint.body):
         return ModelOverfull(OVERFULL)
     if codes & _OVERLOADED or status == 529 or (status == 503 and _says_overloaded(complaint)):
-        return ModelBusy(f"{OVERLOADED}{said}", wait_ms)
+        return ModelBusy(f"{OVERLOADED}{said}", wait_ms, trouble=ModelTrouble.OVERLOADED)
     if "model_not_found" in codes or status == 404:
-        return ModelRefused(f"{unknown_model(endpoint)}{said}")
+        return ModelRefused(f"{unknown_model(endpoint)}{said}", trouble=ModelTrouble.KEY)
     if "invalid_api_key" in codes or status in (401, 403):
-        return ModelRefused(f"{unauthorised(status, endpoint)}{said}")
+        return ModelRefused(f"{unauthorised(status, endpoint)}{said}", trouble=ModelTrouble.KEY)
     match status:
         case None:
             return ModelBusy(f"the provider broke off with an error{said}", wait_ms)
         case 429:
-            return ModelBusy(f"{TOO_FAST}{said}", wait_ms)
+            return ModelBusy(f"{TOO_FAST}{said}", wait_ms, trouble=ModelTrouble.BUSY)
         case 503:
             return ModelBusy(f"{UNAVAILABLE}{said}", wait_ms)
         case _ if status >= 500 or status in _PASSING:
@@ -151,17 +152,23 @@ def broken(error: Exception) -> ModelBusy | ModelRefused:
     """What to raise for an error of the connection."""
     match error:
         case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.PoolTimeout():
-            return ModelBusy("the provider could not be reached")
+            return ModelBusy("the provider could not be reached", trouble=ModelTrouble.UNREACHABLE)
         case httpx2.TimeoutException():
-            return ModelBusy("the provider did not answer in time")
+            return ModelBusy(
+                "the provider did not answer in time", trouble=ModelTrouble.UNREACHABLE
+            )
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
-            return ModelRefused("the address of the provider (base_url) is not valid")
+            return ModelRefused(
+                "the address of the provider (base_url) is not valid", trouble=ModelTrouble.KEY
+            )
         case httpx2.ReadError() | httpx2.RemoteProtocolError():
             return ModelBusy(ENDED_EARLY)
         case httpx2.DecodingError() | httpx2.TooManyRedirects():
             return ModelBusy(f"{MALFORMED} ({type(error).__name__})")
         case _:
-            return ModelBusy("the connection to the provider broke")
+            return ModelBusy(
+                "the connection to the provider broke", trouble=ModelTrouble.UNREACHABLE
+            )
 
 
 def _says_overloaded(complaint: Complaint) -> bool:

@@ -9,7 +9,15 @@ import msgspec
 from koboshi.domain.transcript import Step
 from koboshi.models.chat.body import compact
 from koboshi.models.responses.items import Item, is_sealed, read_raw
-from koboshi.models.talk import ModelSaid, ModelsSide, ReplyOrigin, UsersSide, record_of, talk_of
+from koboshi.models.talk import (
+    ModelSaid,
+    ModelsSide,
+    ReplyOrigin,
+    UsersSide,
+    picture_address,
+    record_of,
+    talk_of,
+)
 from koboshi.ports.model import Request, ToolSpec
 
 SEALED = "reasoning.encrypted_content"
@@ -17,9 +25,17 @@ SEALED = "reasoning.encrypted_content"
 _TOOL_SETS_MAX = 16
 
 
+class _Written(msgspec.Struct, tag_field="type", tag="input_text"):
+    text: str
+
+
+class _Seen(msgspec.Struct, tag_field="type", tag="input_image"):
+    image_url: str
+
+
 class _Words(msgspec.Struct):
     role: Literal["user", "assistant"]
-    content: str
+    content: str | list[_Written | _Seen]
 
 
 class _Called(msgspec.Struct, tag_field="type", tag="function_call"):
@@ -83,9 +99,12 @@ def _items_of(
 ) -> Iterator[_Words | _Called | _Found | Item]:
     for side in talk_of(steps):
         match side:
-            case UsersSide(returned=returned, text=text):
+            case UsersSide(returned=returned, text=text, pictures=pictures):
                 yield from (_Found(each.wire_id, each.text) for each in returned)
-                if text:
+                if pictures:
+                    seen = [_Seen(picture_address(each)) for each in pictures]
+                    yield _Words("user", [_Written(text), *seen])
+                elif text:
                     yield _Words("user", text)
             case ModelsSide(said=all_said):
                 for said in all_said:

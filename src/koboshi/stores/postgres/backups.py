@@ -1,8 +1,16 @@
-"""Backups of a database that is not in the home: its operator makes them."""
+"""Where no backups are made. A gateway has others (`stores/moving/backups.py`)."""
 
-from koboshi.ports.backups import BackupStanding, BackupState
+from typing import Protocol
 
-WORDS = "the store is PostgreSQL: back it up with its own tools"
+from koboshi.ports.backups import Backups, BackupStanding, BackupState
+
+WORDS = "backups are not made here"
+
+
+class StoreBackups(Backups, Protocol):
+    def stop(self) -> None:
+        """End the one that is being made, if there is one; it leaves nothing behind."""
+        ...
 
 
 class NoBackups:
@@ -18,3 +26,6 @@ class NoBackups:
 
     def newest_ms(self) -> int | None:
         return None
+
+    def stop(self) -> None:
+        """Nothing is ever under way."""

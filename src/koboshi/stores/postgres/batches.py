@@ -15,24 +15,38 @@ again on the next connection. After that its outcome is unknown, and the mark of
 it: the batch that was committed last has this number, or the one before. The row is read under
 lock, so that a transaction of the lost connection that has not ended yet is waited for, and what
 is read is believed when that transaction is committed itself. A mark further back means that the
-database is not the one that we wrote to: it went back in time, and this process must end.
+database is not the one that we wrote to: it went back in time, and this process must end. The
+server refuses each batch whose predecessor it does not know, and a connection that leads to another
+server is looked at (`reach.py`).
 """
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence, Set
 from threading import Event
 from typing import Any
 
 from koboshi.domain.errors import Buried, Fenced, StoreFailed
 from koboshi.domain.ids import SessionId, WorkerId
-from koboshi.kernel.clocks import JumpWatch
-from koboshi.kernel.decode import encoded, maybe_number, number
+from koboshi.domain.timing import Timing
+from koboshi.kernel.decode import encoded, number
 from koboshi.kernel.keys import NeedsKey
 from koboshi.kernel.transaction import NO_KEYS, Transaction
+from koboshi.stores.batch_writer import Submitted
 from koboshi.stores.faults import CrashPoint
-from koboshi.stores.postgres.rounds import OperationFailed, Rounds, Submitted
+from koboshi.stores.postgres.batch_clock import BatchClock
+from koboshi.stores.postgres.reach import (
+    NO_WRITES,
+    READ_ONLY,
+    ROUND_SECONDS_MAX,
+    ServerReach,
+    burial_of,
+    mark_of,
+    says_committed,
+)
+from koboshi.stores.postgres.rounds import OperationFailed, Rounds
 from koboshi.stores.postgres.statements import statements
 from koboshi.stores.postgres.times import StoreTime
-from koboshi.stores.postgres.transaction import Ask, PostgresTransaction
+from koboshi.stores.postgres.transaction import Ask, DrawnSteps, PostgresTransaction
 from koboshi.stores.postgres.wire import (
     BEGIN,
     COMMIT,
@@ -45,18 +59,18 @@ from koboshi.stores.postgres.wire import (
     WireRequest,
 )
 
-ROUND_SECONDS_MAX = 10.0
-"""A server that is silent for longer is lost. It ends a statement of its own by then."""
 PAUSES_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0)
 """Before each attempt to reach the server again; the last one from then on."""
-BURIED = "KB001"
+BURIED, WENT_BACK = "KB001", "KB002"
 TIMEOUT = "57014"
 _AGAIN = ("40001", "40P01", "55P03", TIMEOUT, "53")
 """Errors that pass: a deadlock, a time limit, want of something on the server."""
 _REPEATABLE = frozenset({"workers.start"})
 """Verbs that may be committed twice: the second ends what the first began."""
 
-_END = "workers.end"
+_END, _BEAT = "workers.end", "workers.beat"
+_WRITE_STEPS = frozenset({"inbox.accept", "turns.append", "turns.finish_call", "turns.answer"})
+"""Verbs that append a step, as a rule: its number is drawn with the keys."""
 
 SAVEPOINT = WireRequest("SAVEPOINT operation", NOTHING)
 RELEASE = WireRequest("RELEASE operation", NOTHING)
@@ -75,9 +89,9 @@ class Batches:
         crash_point: CrashPoint,
         on_trouble: Callable[[str], None],
     ) -> None:
-        self._connect = connect
+        self.reach = ServerReach(connect)
         self._time = time
-        self._jumps = JumpWatch(time)
+        self._clock = BatchClock(time)
         self._worker = worker
         self._crash_point = crash_point
         self._on_trouble = on_trouble
@@ -85,6 +99,8 @@ class Batches:
         self._keys: dict[SessionId, int] = {}
         self._clock_keys: set[int] = set()
         """What a jump of the clock needs."""
+        self._steps: deque[int] = deque()
+        """Numbers of steps that the batch has drawn behind its keys."""
         self._first: list[WireRequest] = []
         """What is sent at the head of the next round."""
         self._known: tuple[WorkerId | None, int] = (None, 0)
@@ -100,6 +116,11 @@ class Batches:
         self.fenced = 0
         self.refusals = {"lost": 0, "busy": 0}
         self.rounds = 0
+        self.lock_waits = Timing()
+        """How long the rounds took that ask for the keys of a batch."""
+        self.alive_at = self._time.monotonic()
+        """When the newest batch was begun that is committed."""
+        self._begun = self.alive_at
         self.resolved = {"committed": 0, "repeated": 0}
         """Commits of unknown outcome, by what became of them."""
 
@@ -119,7 +140,14 @@ class Batches:
             except ServerError as error:
                 self._roll_back()
                 if error.state == BURIED:
-                    raise Buried(f"another node has ended this worker: {error}") from error
+                    raise self._burial(f"another node has ended this worker: {error}") from error
+                if error.state == READ_ONLY:
+                    self.close()
+                    self._pause(tries, NO_WRITES)
+                    tries += 1
+                    continue
+                if error.state == WENT_BACK:
+                    raise StoreFailed(f"the database went back: {error}") from error
                 # A statement that always takes too long is found, and is its caller's alone.
                 is_alone |= error.state == TIMEOUT or not error.state.startswith(_AGAIN)
                 if error.state.startswith(_AGAIN):
@@ -132,6 +160,15 @@ class Batches:
                 self._pause(tries, f"the database cannot be reached: {lost}")
                 tries += 1
 
+    def _burial(self, words: str) -> Buried:
+        worker = self._living_worker()
+        try:
+            if worker is not None and self._wire is not None:
+                return burial_of(self._wire, worker, words)
+        except (Lost, ServerError):
+            self.close()
+        return Buried(words)
+
     def close(self) -> None:
         if self._wire is not None:
             self._wire.close()
@@ -141,18 +178,25 @@ class Batches:
 
     def _attempt(self, batch: Sequence[Submitted], *, is_alone: bool) -> None:
         if self._wire is None:
-            self._wire = self._connect()
+            self._wire = self.reach.connect()
         worker = self._living_worker()
         before = self._known[1] if worker == self._known[0] else 0
         self._first = [BEGIN]
+        self._clock.begin()
+        self._begun = self._time.monotonic()
         if worker is not None:
             mark = {"worker_id": worker, "number": before + 1, "now": self._time.told_ms()}
             self._first.append(WireRequest("batch_begin", mark))
+            if any(each.verb == _BEAT for each in batch):
+                self._first.append(WireRequest("promise_note", NOTHING))
         self._look_up_keys(batch)
         planned = [(each, self._keys_of(each)) for each in batch]
         held = {key for _, keys in planned for key in keys} | self._clock_keys
         if held:
             self._first.append(WireRequest("keys_take", {"ids": encoded(sorted(held))}))
+        self._steps.clear()
+        if held and (wanted := sum(each.verb in _WRITE_STEPS for each in batch)):
+            self._first.append(WireRequest("steps_reserve", {"limit": wanted}))
         now_ms = self._look_at_clock(held)
         if is_alone:
             for each, keys in planned:
@@ -162,9 +206,10 @@ class Batches:
         self._commit_now()
         self._known = (worker, before + 1)
         self._note_end(worker, batch)
-        self._jumps.committed()
+        self._clock.committed()
         self._clock_keys = set()
         self.commits += 1
+        self.alive_at = self._begun
         self._after(batch)
 
     def _living_worker(self) -> WorkerId | None:
@@ -197,8 +242,7 @@ class Batches:
 
         def look(tx: Transaction) -> None:
             nonlocal seen_ms
-            self._jumps.begin(tx)
-            seen_ms = tx.now_ms
+            seen_ms = self._clock.look(tx)
 
         clock = Submitted("clock", look, NO_KEYS, found=self._clock_keys)
         named = frozenset(self._clock_keys)
@@ -233,9 +277,13 @@ class Batches:
         known = statements()
 
         def new_transaction(
-            ask: Ask, try_lock: Callable[[int], bool], each: Callable[..., list[Any]]
+            ask: Ask,
+            try_lock: Callable[[int], bool],
+            each: Callable[..., list[Any]],
+            found: Set[int],
         ) -> PostgresTransaction:
-            return PostgresTransaction(ask, now_ms, known, try_lock, each)
+            drawn = DrawnSteps(self._steps, found)
+            return PostgresTransaction(ask, now_ms, known, try_lock, each, drawn)
 
         return Rounds(self._round, new_transaction, held)
 
@@ -249,7 +297,14 @@ class Batches:
         self.rounds += 1
         for request, answer in zip(first, answers, strict=False):
             if request.query == "batch_begin":
-                self._time.measured(number(answer.rows[0][0]), begun)
+                at_ms, jumps_ms = answer.rows[0]
+                self._clock.measured(number(at_ms), number(jumps_ms), begun)
+            elif request.query == "promise_note":
+                self.reach.loses_none = bool(answer.rows[0][0])
+            elif request.query == "steps_reserve":
+                self._steps.extend(number(drawn) for (drawn,) in answer.rows)
+            elif request.query == "keys_take":
+                self.lock_waits.note(self._time.monotonic() - begun)
         return answers[len(first) :]
 
     def _commit_now(self) -> None:
@@ -299,7 +354,7 @@ class Batches:
         if is_committed:
             self._known = (worker, self._known[1] + 1)
             self._note_end(worker, batch)
-            self._jumps.committed()
+            self._clock.committed()
             self.commits += 1
             self._after(batch)
         return is_committed
@@ -310,34 +365,13 @@ class Batches:
             self._pause(tries, "the outcome of a commit is looked up")
             tries += 1
             try:
-                found = self._mark_of(worker)
+                self._wire = self.reach.connect()
+                found = mark_of(self._wire, worker)
             except (Lost, ServerError):
                 self.close()
                 continue
             break
-        mark, ended_ms = found
-        if mark == batch_number:
-            return True
-        if mark != batch_number - 1:
-            raise StoreFailed(
-                f"the database went back: it knows batch {mark} of this worker, "
-                f"and batch {batch_number - 1} was committed"
-            )
-        if ended_ms is not None:
-            raise Buried("another node has ended this worker")
-        return False
-
-    def _mark_of(self, worker: WorkerId) -> tuple[int, int | None]:
-        """The mark of the worker, believed because the look itself is committed."""
-        self._wire = wire = self._connect()
-        asked = WireRequest("batch_mark", {"worker_id": worker})
-        _, answer, ended = wire.round([BEGIN, asked, COMMIT], within_s=ROUND_SECONDS_MAX)
-        if ended.tag != b"COMMIT" or wire.is_in_doubt:
-            raise Lost("the look was not committed")
-        if not answer.rows:
-            raise StoreFailed("the database went back: it does not know this worker")
-        mark, ended_ms = answer.rows[0]
-        return number(mark), maybe_number(ended_ms)
+        return says_committed(found, batch_number)
 
     def _pause(self, tries: int, why: str) -> None:
         """Wait a moment before the next attempt. Raises StoreFailed where no caller may wait."""

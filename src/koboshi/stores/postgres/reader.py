@@ -1,19 +1,14 @@
-"""Threads that read, each on a connection of its own. A look sees one moment, and is repeated on
-the next connection if its connection is lost."""
+"""Connections that read. A look sees one moment, and is repeated on the next connection if its
+connection is lost."""
 
-import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from queue import SimpleQueue
-from typing import Any
-
-from anyio import CancelScope
 
 from koboshi.domain.errors import StoreFailed
 from koboshi.kernel.transaction import Look, Outcome
-from koboshi.stores.postgres.batches import PAUSES_SECONDS, ROUND_SECONDS_MAX
+from koboshi.stores.postgres.batches import PAUSES_SECONDS
+from koboshi.stores.postgres.reach import ROUND_SECONDS_MAX
 from koboshi.stores.postgres.times import StoreTime
 from koboshi.stores.postgres.transaction import PostgresReading
 from koboshi.stores.postgres.wire import (
@@ -25,70 +20,21 @@ from koboshi.stores.postgres.wire import (
     WireAnswer,
     WireRequest,
 )
+from koboshi.stores.reader_threads import ReaderThreads
 
 READER_COUNT = 2
 _BEGIN = WireRequest("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", NOTHING)
 
 
-@dataclass(slots=True, eq=False)
-class _Asked:
-    look: Look[Any]
-    future: "asyncio.Future[Any]"
-
-
-class PostgresReaders:
+class PostgresReaders(ReaderThreads):
     def __init__(
         self, connect: Callable[[], Wire], time: StoreTime, impatient: threading.Event
     ) -> None:
         """`impatient` is set when no look may wait for the server any more."""
-        self._connect = connect
-        self._time = time
-        self._impatient = impatient
-        self._queue: SimpleQueue[_Asked | None] = SimpleQueue()
-        self._loop = asyncio.get_running_loop()
-        self._is_closed = False
-        self._threads = [
-            threading.Thread(target=self._work, name="koboshi-reader", daemon=True)
-            for _ in range(READER_COUNT)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    async def read(self, look: Look[Outcome]) -> Outcome:
-        """What `look` sees."""
-        if self._is_closed:
-            raise RuntimeError("the store is closed")
-        asked = _Asked(look, self._loop.create_future())
-        self._queue.put(asked)
-        result: Outcome = await asked.future
-        return result
-
-    async def close(self) -> None:
-        self._is_closed = True
-        for _ in self._threads:
-            self._queue.put(None)
-        with CancelScope(shield=True):
-            for thread in self._threads:
-                await self._loop.run_in_executor(None, thread.join)
-
-    def _work(self) -> None:
-        looking = _Looking(self._connect, self._time, self._impatient)
-        while (asked := self._queue.get()) is not None:
-            result: object = None
-            error: Exception | None = None
-            try:
-                result = looking.look(asked.look)
-            except Exception as caught:  # it belongs to the one who asked
-                error = caught
-            if not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(_answer, asked.future, result, error)
-            looking.end()
-        looking.close()
+        super().__init__([partial(_Looking, connect, time, impatient)] * READER_COUNT)
 
 
 class _Looking:
-    """The connection of one thread."""
-
     def __init__(
         self, connect: Callable[[], Wire], time: StoreTime, impatient: threading.Event
     ) -> None:
@@ -131,12 +77,3 @@ class _Looking:
         if self._wire is not None:
             self._wire.close()
             self._wire = None
-
-
-def _answer(future: "asyncio.Future[Any]", result: object, error: Exception | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)

@@ -14,9 +14,8 @@ An operation may act on several chats side by side, too (`each`): it forks into 
 when all of them have ended.
 """
 
-import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -24,24 +23,9 @@ from typing import Any, TypeAlias
 from greenlet import getcurrent, greenlet
 
 from koboshi.kernel.keys import NeedsKey
-from koboshi.kernel.transaction import Keys, Operation
+from koboshi.stores.batch_writer import Submitted
 from koboshi.stores.postgres.transaction import PostgresTransaction
 from koboshi.stores.postgres.wire import WireAnswer, WireRequest
-
-
-@dataclass(slots=True, eq=False)
-class Submitted:
-    """An operation that a caller waits for."""
-
-    verb: str
-    operation: Operation[Any]
-    keys: Keys
-    future: "asyncio.Future[Any] | None" = None
-    found: set[int] = field(default_factory=set)
-    """Keys that an earlier run has found."""
-    result: object = None
-    error: BaseException | None = None
-    hints: set[str] = field(default_factory=set)
 
 
 class OperationFailed(Exception):
@@ -96,7 +80,7 @@ class Rounds:
         self,
         send: Callable[[Sequence[WireRequest]], list[WireAnswer]],
         new_transaction: Callable[
-            [Ask, Callable[[int], bool], Callable[..., list[Any]]], PostgresTransaction
+            [Ask, Callable[[int], bool], Callable[..., list[Any]], Set[int]], PostgresTransaction
         ],
         held: set[int],
     ) -> None:
@@ -192,7 +176,7 @@ class Rounds:
         def try_lock(key: int) -> bool:
             return self._try_lock(task, key)
 
-        transaction = self._new_transaction(self._ask, try_lock, self._each)
+        transaction = self._new_transaction(self._ask, try_lock, self._each, task.found)
         with _noted(task):
             submitted.result = submitted.operation(transaction)
         submitted.error = None

@@ -1,56 +1,54 @@
 """The store on PostgreSQL: one writer and a few readers of this node, on a database that other
 nodes share. The home stays this node's own: its lock, its id and its processes."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
+from koboshi.domain.burial import LEASE_SECONDS
 from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.domain.recovery import BootConfig
-from koboshi.domain.timing import Timing
-from koboshi.kernel.accept import InboxVerbs
-from koboshi.kernel.approval_verbs import ApprovalVerbs
-from koboshi.kernel.browsers import BrowserVerbs
-from koboshi.kernel.chats import ChatVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text
-from koboshi.kernel.deliveries import DeliveryVerbs, hold_outbox
-from koboshi.kernel.erasure_verbs import ErasureVerbs
-from koboshi.kernel.goals import GoalVerbs
+from koboshi.kernel.deliveries import hold_outbox
 from koboshi.kernel.keys import lock_found
-from koboshi.kernel.minutes import MinuteVerbs
-from koboshi.kernel.people import PeopleVerbs
-from koboshi.kernel.processes import ProcessVerbs
-from koboshi.kernel.retention import RetentionVerbs
-from koboshi.kernel.schedules import ScheduleVerbs
-from koboshi.kernel.search import SearchVerbs
-from koboshi.kernel.sessions import SessionVerbs
 from koboshi.kernel.transaction import Transaction
-from koboshi.kernel.turns import TurnVerbs
-from koboshi.kernel.views import ViewVerbs
-from koboshi.kernel.workers import WorkerVerbs
 from koboshi.ports.clock import Clock
+from koboshi.ports.server import ServerFigures
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.home_id import home_id
 from koboshi.stores.lock import HomeLock, take_lock
+from koboshi.stores.marks import Mark, refuse_idle_rows
 from koboshi.stores.options import StoreOptions, context_of
-from koboshi.stores.postgres.backups import NoBackups
-from koboshi.stores.postgres.batches import ROUND_SECONDS_MAX, Batches
+from koboshi.stores.postgres.backups import NoBackups, StoreBackups
+from koboshi.stores.postgres.batches import Batches
+from koboshi.stores.postgres.going_back import (
+    LookedBack,
+    ServerWitnessFile,
+    notice,
+    read_witness,
+    set_processes_aside,
+)
+from koboshi.stores.postgres.listen import EVERYTHING, NodeHints
 from koboshi.stores.postgres.migrate import bring_up_to_date
+from koboshi.stores.postgres.reach import NO_WRITES, ROUND_SECONDS_MAX, ServerReach
 from koboshi.stores.postgres.reader import PostgresReaders
+from koboshi.stores.postgres.server_views import ServerViews
 from koboshi.stores.postgres.statements import statements
 from koboshi.stores.postgres.times import ServerTime, StoreTime
-from koboshi.stores.postgres.wire import Lost, ServerError, Wire, WireRequest
+from koboshi.stores.postgres.wire import Lost, Pooled, ServerError, Wire
 from koboshi.stores.postgres.writer import PostgresWriter
+from koboshi.stores.store_verbs import DatabaseWays, StoreVerbs
 
 _UNSAFE = ("off",)
 
 
-class PostgresStore:
+class PostgresStore(StoreVerbs):
     """All verbs on one database. Made by `open_postgres`."""
 
     def __init__(
@@ -61,46 +59,31 @@ class PostgresStore:
         batches: Batches,
         readers: PostgresReaders,
         context: VerbContext,
+        clock: Clock,
         engine: str,
+        backups: StoreBackups,
+        connect: Callable[[], Wire],
+        wakeups: Wakeups,
         warnings: tuple[str, ...] = (),
+        witness: ServerWitnessFile | None = None,
     ) -> None:
-        self._lock = lock
+        self.is_shared = True
+        self._connect, self._clock, self._wakeups = connect, clock, wakeups
+        self._hints: NodeHints | None = None
         self._writer = writer
+        super().__init__(
+            lock=lock,
+            writer=writer,
+            readers=readers,
+            counts=batches,
+            context=context,
+            ways=DatabaseWays(engine=engine, match=_match, forget_log=_forget_log),
+            warnings=warnings,
+            witness=witness,
+        )
         self._batches = batches
-        self._readers = readers
-        self._is_closed = False
-        self.warnings = warnings
-        self.sessions = SessionVerbs(readers)
-        self.inbox = InboxVerbs(writer, readers, context)
-        self.turns = TurnVerbs(writer, readers, context)
-        self.outbox = DeliveryVerbs(writer, readers, context)
-        self.processes = ProcessVerbs(writer, readers, context)
-        self.workers = WorkerVerbs(writer, readers, context)
-        self.people = PeopleVerbs(writer, readers, context)
-        self.erasures = ErasureVerbs(writer, readers, context, _forget_log)
-        self.browsers = BrowserVerbs(writer, readers)
-        self.approvals = ApprovalVerbs(writer, readers)
-        self.views = ViewVerbs(readers, context, engine)
-        self.backups = NoBackups()
-        self.retention = RetentionVerbs(writer, readers)
-        self.schedules = ScheduleVerbs(writer, readers, context)
-        self.goals = GoalVerbs(writer, readers, context)
-        self.chats = ChatVerbs(writer, context)
-        self.minutes = MinuteVerbs(writer, readers)
-        self.search = SearchVerbs(writer, readers, _match)
-
-    @property
-    def trouble(self) -> str | None:
-        return self._batches.trouble
-
-    @property
-    def failure(self) -> str | None:
-        return self._writer.failure
-
-    @property
-    def commits(self) -> int:
-        """How many transactions were committed, for measuring."""
-        return self._batches.commits
+        self.views = ServerViews(readers, context, engine, clock)
+        self.backups = backups
 
     @property
     def rounds(self) -> int:
@@ -108,42 +91,47 @@ class PostgresStore:
         return self._batches.rounds
 
     @property
-    def commit_times(self) -> Timing:
-        """How long transactions took, from their first statement until they were durable."""
-        return self._writer.commit_times
-
-    @property
-    def refusals(self) -> Mapping[str, int]:
-        """How often a batch had to be tried again, by why."""
-        return self._batches.refusals
-
-    @property
     def unknown_commits(self) -> Mapping[str, int]:
         """Commits of unknown outcome, by what became of them."""
         return self._batches.resolved
 
     @property
-    def fenced(self) -> int:
-        """How many writes were refused because their claim no longer held."""
-        return self._batches.fenced
+    def figures(self) -> ServerFigures:
+        return ServerFigures(
+            rounds=self._batches.rounds,
+            reconnects=self._batches.refusals["lost"],
+            unknown_commits=dict(self._batches.resolved),
+            lock_waits=self._batches.lock_waits,
+            lease_age_s=max(0.0, self._clock.monotonic() - self._batches.alive_at),
+        )
 
     @property
     def reserve_bytes(self) -> int:
         """Nothing is kept back: the disk is the server's."""
         return 0
 
-    def stop_waiting(self) -> None:
-        self._writer.stop_waiting()
+    @property
+    def is_listening(self) -> bool:
+        """Whether hints of other nodes are heard now."""
+        return self._hints is not None and self._hints.is_listening.is_set()
 
-    async def close(self) -> None:
-        """Finish what was submitted and give the home back."""
-        if self._is_closed:
-            return
-        self._is_closed = True
+    def listen(self) -> None:
+        """Hear the hints of other nodes from now on, and give them ours."""
+        loop, wakeups = asyncio.get_running_loop(), self._wakeups
+
+        def heard(topics: frozenset[str]) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_pass_on, wakeups, topics)
+
+        self._hints = NodeHints(self._connect, self._clock, heard)
+        self._writer.on_hints = self._hints.tell
+
+    async def _stop_own(self) -> None:
         self.stop_waiting()
-        await self._readers.close()
-        await self._writer.close()
-        self._lock.release()
+        with CancelScope(shield=True):
+            await to_thread.run_sync(self.backups.stop)
+        if self._hints is not None:
+            await to_thread.run_sync(self._hints.close)
 
 
 async def open_postgres(
@@ -156,31 +144,27 @@ async def open_postgres(
     options: StoreOptions = StoreOptions(),  # noqa: B008  (frozen)
     on_failure: Callable[[StoreFailed], None] = lambda _: None,
     on_trouble: Callable[[str], None] = lambda _: None,
-    is_shared: bool = False,
+    backups: StoreBackups | None = None,
     time: StoreTime | None = None,
     connect: Callable[[], Wire] | None = None,
 ) -> PostgresStore:
     """Own the home and open the database, whose tables are made if there are none.
 
-    Raises HomeHeld when another process owns the home, StoreRefused when the database is not one
-    that may be used, and StoreFailed when it cannot be reached. `on_failure`, and `on_trouble` when
-    writes begin to wait, are called from threads of the store. A test may have a `time` that is not
-    the server's, and its own way to `connect`. A database that is not shared serves one home.
+    Raises HomeHeld when another process owns the home, StoreRefused for a database that may not be
+    used, and StoreFailed when it cannot be reached. `on_failure` and `on_trouble` are called from
+    threads of the store. A test may have a `time` of its own, and its own way to `connect`.
     """
-    lock = await take_lock(
-        home, wait_seconds=options.lock_wait_seconds, clock=clock, who=options.who
-    )
+    lock = await _lock(home, clock, options)
     with ExitStack() as undo:
         undo.callback(lock.release)
-        crash_point = CrashPoint(options.crash_at)
-        own_id = home_id(home)
-        connect = partial(Wire.connect, url, statements(), clock) if connect is None else connect
-        engine, server_ms = await to_thread.run_sync(
-            partial(_prepare, connect, options, None if is_shared else own_id)
-        )
+        crash_point, own_id = CrashPoint(options.crash_at), home_id(home)
+        if connect is None:
+            pace = min(1.0, options.lease_seconds / LEASE_SECONDS)
+            connect = partial(Wire.connect, url, statements(), clock, pace)
+        engine, server_ms = await to_thread.run_sync(partial(_prepare, connect, options))
         undo.pop_all()
     time = ServerTime(clock, server_ms) if time is None else time
-    context = context_of(world, options, own_id)
+    context = context_of(world, options, own_id, is_shared=True)
     batches = Batches(
         connect,
         time=time,
@@ -191,22 +175,48 @@ async def open_postgres(
     writer = PostgresWriter(
         batches, clock=clock, wakeups=wakeups, batch_max=options.batch_max, on_failure=on_failure
     )
+    found = await _look_back(writer, batches.reach, home, options)
     return PostgresStore(
         lock=lock,
         writer=writer,
         batches=batches,
         readers=PostgresReaders(connect, time, batches.impatient),
         context=context,
+        clock=clock,
         engine=engine,
-        warnings=await _held(writer, options),
+        backups=backups or NoBackups(),
+        connect=connect,
+        wakeups=wakeups,
+        warnings=found.warnings,
+        witness=found.witness,
     )
+
+
+async def _lock(home: Path, clock: Clock, options: StoreOptions) -> HomeLock:
+    waits_s = options.lock_wait_seconds
+    return await take_lock(home, wait_seconds=waits_s, clock=clock, who=options.who)
+
+
+async def _look_back(
+    writer: PostgresWriter, reach: ServerReach, home: Path, options: StoreOptions
+) -> LookedBack:
+    """Hold all owed deliveries where the database went back, or the operator asks for it. A
+    client that only looks changes nothing."""
+    held = await _held(writer, options)
+    if not options.may_replace:
+        return LookedBack(held)
+    looked = await writer.write("outbox.hold_back", partial(notice, read_witness(home), reach))
+    stamp = f"went-back-{looked.database_id[:8]}-{looked.newest_process}"
+    await to_thread.run_sync(set_processes_aside, home, looked.newest_process, stamp)
+    warnings = held if looked.gap is None else (looked.gap, *held)
+    return LookedBack(warnings, ServerWitnessFile(home, looked.database_id))
 
 
 async def _held(writer: PostgresWriter, options: StoreOptions) -> tuple[str, ...]:
     if not options.hold_asked_by:
         return ()
     held = await writer.write("outbox.hold_asked", partial(hold_as_asked, options))
-    return (f"{held} owed and held: `koboshi outbox release` sends it",) if held else ()
+    return (f"{held} held: `koboshi outbox release` sends what is held",) if held else ()
 
 
 def hold_as_asked(options: StoreOptions, tx: Transaction) -> int:
@@ -217,18 +227,21 @@ def hold_as_asked(options: StoreOptions, tx: Transaction) -> int:
     return tx.number("count_held")
 
 
-def _prepare(
-    connect: Callable[[], Wire], options: StoreOptions, only_home: str | None
-) -> tuple[str, int]:
-    """The name of the server and its clock, once its database can be used: by the gateway of this
-    home alone, unless it is shared."""
+def _prepare(connect: Callable[[], Wire], options: StoreOptions) -> tuple[str, int]:
+    """The name of the server and its clock, once its database can be used."""
     try:
         wire = connect()
+    except Pooled as error:
+        raise StoreRefused(str(error)) from error
     except Lost as error:
         raise StoreFailed(f"the database cannot be reached: {error}") from error
     major, minor = divmod(wire.server_version, 10_000)
     try:
+        if text(wire.one("server_writes", within_s=ROUND_SECONDS_MAX).rows[0][0]) == "on":
+            raise StoreFailed(NO_WRITES)
         bring_up_to_date(wire)
+        found = wire.one("move_state", within_s=ROUND_SECONDS_MAX).rows
+        refuse_idle_rows("the database", Mark.of_row(found[0]) if found else None)
         safety = wire.one("server_safety", within_s=ROUND_SECONDS_MAX).rows[0]
         fsync, commit, encoding = (text(each) for each in safety)
         may_lose = options.accepts_loss or not options.may_replace
@@ -239,26 +252,22 @@ def _prepare(
             )
         if encoding != "UTF8":
             raise StoreRefused(f"the encoding of the database must be UTF8, not {encoding}")
-        if only_home is not None:
-            _refuse_others(wire, only_home)
         (now,) = wire.one("server_clock", within_s=ROUND_SECONDS_MAX).rows[0]
     except Lost as error:
         raise StoreFailed(f"the database cannot be used now: {error}") from error
     except ServerError as error:
-        raise StoreRefused(f"the database cannot be used: {error}") from error
+        words = Pooled(error) if error.is_pooled else error
+        raise StoreRefused(f"the database cannot be used: {words}") from error
     finally:
         wire.close()
     return f"PostgreSQL {major}.{minor}", number(now)
 
 
-def _refuse_others(wire: Wire, home: str) -> None:
-    asked = WireRequest("other_homes", {"home": home})
-    (found,) = wire.round([asked], within_s=ROUND_SECONDS_MAX)
-    if found.rows[0][0]:
-        raise StoreRefused(
-            "a gateway with another home has worked on this database, and one database serves one "
-            "home; use the home that it began with, or a database of its own"
-        )
+def _pass_on(wakeups: Wakeups, topics: frozenset[str]) -> None:
+    if EVERYTHING in topics:
+        wakeups.hint_all()
+    for topic in topics:
+        wakeups.hint(topic)
 
 
 async def _forget_log() -> bool:

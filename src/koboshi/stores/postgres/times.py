@@ -17,8 +17,9 @@ class StoreTime(Clock, Protocol):
         """What the server is told that the time is; None: it knows."""
         ...
 
-    def measured(self, server_ms: int, begun: float) -> None:
-        """The server answered with its time to what was sent at `begun`, by the monotonic clock."""
+    def measured(self, server_ms: int, begun: float) -> bool:
+        """The server answered with its time to what was sent at `begun`, by the monotonic clock.
+        Returns whether that is the time from now on."""
         ...
 
 
@@ -39,9 +40,11 @@ class ServerTime:
     def told_ms(self) -> int | None:
         return None
 
-    def measured(self, server_ms: int, begun: float) -> None:
-        if self._clock.monotonic() - begun < QUICK_S:
+    def measured(self, server_ms: int, begun: float) -> bool:
+        is_quick = self._clock.monotonic() - begun < QUICK_S
+        if is_quick:
             self._server_ms, self._at = server_ms, begun
+        return is_quick
 
 
 class OwnTime:
@@ -59,5 +62,6 @@ class OwnTime:
     def told_ms(self) -> int | None:
         return self._clock.now_ms()
 
-    def measured(self, server_ms: int, begun: float) -> None:
+    def measured(self, server_ms: int, begun: float) -> bool:  # noqa: ARG002
         """The server knows what it was told."""
+        return True

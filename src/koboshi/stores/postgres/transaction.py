@@ -1,7 +1,8 @@
 """The kernel's transaction on a connection to PostgreSQL. What it asks is answered by a function
 that sends it: at once for a reader, with the statements of other operations for the writer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -46,10 +47,27 @@ class _Strand:
     """The number of a step that was given and not used yet."""
 
 
+@dataclass(slots=True)
+class DrawnSteps:
+    """Numbers of steps that were drawn when the keys of the batch were held. An operation that has
+    `found` a key since then draws its own: another node may have added a step to that chat after
+    these were drawn, with a greater number. From then on all of the batch draw their own, because
+    those that follow may write to the same chats."""
+
+    left: deque[int]
+    found: Set[int]
+
+    def take(self) -> int | None:
+        if self.found:
+            self.left.clear()
+        return self.left.popleft() if self.left else None
+
+
 class PostgresTransaction(PostgresReading):
     """One operation inside the running transaction. `hints` are given after the commit."""
 
-    __slots__ = ("_each", "_statements", "_strands", "_try_lock", "hints")
+    __slots__ = ("_drawn", "_each", "_statements", "_strands", "_try_lock", "hints")
+    uses_keys = True
 
     def __init__(
         self,
@@ -58,8 +76,10 @@ class PostgresTransaction(PostgresReading):
         statements: Mapping[str, Statement],
         try_lock: Callable[[int], bool],
         each: Callable[..., list[Any]],
+        drawn: DrawnSteps,
     ) -> None:
         super().__init__(ask, now_ms)
+        self._drawn = drawn
         self._statements = statements
         self._try_lock = try_lock
         self._each = each
@@ -90,11 +110,16 @@ class PostgresTransaction(PostgresReading):
     def next_step(self) -> int:
         strand = self._strand()
         if strand.step is None:
-            strand.step = self.number("step_next")
+            drawn = self._drawn.take()
+            strand.step = self.number("step_next") if drawn is None else drawn
         return strand.step
 
     def try_lock(self, key: int) -> bool:
         return self._try_lock(key)
 
     def _strand(self) -> _Strand:
-        return self._strands.setdefault(getcurrent(), _Strand())
+        current = getcurrent()
+        found = self._strands.get(current)
+        if found is None:
+            found = self._strands[current] = _Strand()
+        return found

@@ -41,8 +41,8 @@ LISTS = frozenset({"ids", "turns", "sessions", "bounds_ms"})
 _NUMBERS = frozenset(
     "now limit jump_ms since_ms before_ms spent_ms quiet_ms idle_ms latest_ms begun_ms boot_seq "
     "wrong_max kept kept_max looked_at lines upto newest log_size old_offset old_reports is_heard "
-    "batch everything died progressed renewed strike may_be_there recovered soon_ms "
-    "before_turn".split()
+    "batch age_ms everything died progressed renewed strike may_be_there recovered soon_ms "
+    "before_turn after_offset before_offset to_person".split()
 )
 """Parameters that are numbers and not named as a column."""
 
@@ -68,7 +68,7 @@ class Dialect:
     """The column that numbers the rows of a table by itself, by the table."""
 
     def statement(self, query: str) -> Statement:
-        plain = _in_dialect(without_hints(query)).rstrip().rstrip(";")
+        plain = in_dialect(without_hints(query)).rstrip().rstrip(";")
         gives_id = False
         if (found := _INSERT.match(plain)) and found[1] in self.ids:
             plain, gives_id = f"{plain}\nRETURNING {self.ids[found[1]]}", True
@@ -90,7 +90,7 @@ class Dialect:
         return _NAME.sub(number, text)
 
 
-def _in_dialect(query: str) -> str:
+def in_dialect(query: str) -> str:
     """A query without what only SQLite understands; its parameters keep their names."""
     query = query.replace("CROSS JOIN", "JOIN").replace("LIMIT -1", "LIMIT ALL")
     query = query.replace("char(1114111)", "chr(1114111)")

@@ -11,8 +11,7 @@ round may have been carried out or not.
 import select
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from psycopg import OperationalError, pq
 
@@ -20,35 +19,49 @@ from koboshi.kernel.transaction import Row, Value
 from koboshi.ports.clock import Clock
 from koboshi.stores.postgres.translate import Statement
 
-_INTEGERS = frozenset({20, 21, 23, 26, 1700})
-"""The types of numbers, by their ids in the server; sums of numbers are `numeric`."""
-_BOOLEAN = 16
 _ENDED_SESSION = ("57P", "25P03", "08")
 """Errors after which the server has closed the connection."""
+_STATEMENT_STATES = ("42P05", "26000")
+"""A prepared statement is there that should not be, or is not there that should."""
 _STANDBY_GIVEN_UP = "01000"
 _WAITS_FOR = {
     pq.PollingStatus.READING: select.POLLIN,
     pq.PollingStatus.WRITING: select.POLLOUT,
 }
-_DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
+_COMMAND, _ROWS = int(pq.ExecStatus.COMMAND_OK), int(pq.ExecStatus.TUPLES_OK)
+_DONE = frozenset({_COMMAND, _ROWS})
+_FAILED, _SKIPPED = int(pq.ExecStatus.FATAL_ERROR), int(pq.ExecStatus.PIPELINE_ABORTED)
 
 CONNECT_SECONDS_MAX = 10.0
 
+STILL_MS_MAX, STILL_MS_MIN = 3_000, 1_000
+"""A node that stands still inside a batch holds its keys for no longer; less for a short lease."""
+
 SETTINGS = (
-    # A node that stands still inside a batch holds its keys for no longer.
-    "SET idle_in_transaction_session_timeout = '3s'",
     "SET statement_timeout = '5s'",
     "SET lock_timeout = '4s'",
     # Plans are made once, and do not depend on how full the tables were then.
     "SET plan_cache_mode = force_generic_plan",
     "SET enable_seqscan = off",
     "SET jit = off",
+    "compression_set",
     "SET client_min_messages = warning",
 )
 
 
 class Lost(Exception):
     """The connection is gone, or silent for too long."""
+
+
+class Pooled(Lost):
+    """The connection is not ours alone: it knows statements that we did not prepare, or does not
+    know those that we did."""
+
+    def __init__(self, error: "ServerError") -> None:
+        super().__init__(
+            f"a pooler in transaction mode stands between ({error}): name the server itself in "
+            "store.url; a gateway has four connections and needs no pooler"
+        )
 
 
 class ServerError(Exception):
@@ -58,57 +71,77 @@ class ServerError(Exception):
         super().__init__(f"{words} ({state})")
         self.state = state
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether another client has used the connection meanwhile."""
+        return self.state in _STATEMENT_STATES
 
-@dataclass(frozen=True, slots=True)
-class WireRequest:
+
+# Tuples: a turn has sixty of each, and a frozen class takes three times as long to make.
+class WireRequest(NamedTuple):
     """A statement to be sent: one of the kernel by its name, or a text of this store."""
 
     query: str
     values: Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
-class WireAnswer:
+class WireAnswer(NamedTuple):
     rows: list[Row]
     touched: int
     tag: bytes
-    """What the server says that it did."""
+    """What the server says that it did; told for a text alone."""
 
 
 NOTHING: Mapping[str, Value] = {}
 BEGIN, COMMIT, ROLLBACK = (WireRequest(each, NOTHING) for each in ("BEGIN", "COMMIT", "ROLLBACK"))
-Sent: TypeAlias = "tuple[WireRequest, bool]"
+Sent: TypeAlias = tuple[str, bool]
+"""What was sent, and whether it is the statement itself, not only its preparation."""
+Decoder: TypeAlias = Callable[[bytes], Value]
 
 
 class Wire:
     """A connection, used by one thread."""
 
     def __init__(
-        self, connection: pq.abc.PGconn, statements: Mapping[str, Statement], clock: Clock
+        self,
+        connection: pq.abc.PGconn,
+        statements: Mapping[str, Statement],
+        clock: Clock,
+        pace: float = 1.0,
     ) -> None:
+        """`pace` shortens all waits, where a lease is shorter than usual."""
         self._connection = connection
+        self._pace = pace
         self._clock = clock
         self._statements = statements
-        self._prepared: set[str] = set()
+        self._prepared: dict[str, bytes] = {}
+        self._decoders: dict[str, tuple[tuple[int, Decoder], ...]] = {}
+        """How each column of the answer to a prepared statement is read."""
         self.rounds = 0
         self.is_in_doubt = False
         """The server has warned that a commit may not be where it must be."""
         connection.notice_handler = self._note
 
     @classmethod
-    def connect(cls, url: str, statements: Mapping[str, Statement], clock: Clock) -> Self:
+    def connect(
+        cls, url: str, statements: Mapping[str, Statement], clock: Clock, pace: float = 1.0
+    ) -> Self:
         """Raises Lost where the server cannot be reached, or does not let us in."""
         connection = pq.PGconn.connect_start(url.encode())
-        wire = cls(connection, statements, clock)
+        wire = cls(connection, statements, clock, pace)
         with ExitStack() as undo:
             undo.callback(connection.finish)
             try:
-                wire._get_through(clock.monotonic() + CONNECT_SECONDS_MAX)
+                wire._get_through(clock.monotonic() + CONNECT_SECONDS_MAX * pace)
                 connection.nonblocking = 1
                 connection.enter_pipeline_mode()
-                requests = [WireRequest(each, NOTHING) for each in SETTINGS]
+                still_ms = max(STILL_MS_MIN, round(STILL_MS_MAX * pace))
+                still = f"SET idle_in_transaction_session_timeout = {still_ms}"
+                requests = [WireRequest(each, NOTHING) for each in (still, *SETTINGS)]
                 wire.round(requests, within_s=CONNECT_SECONDS_MAX)
-            except (OperationalError, ServerError) as error:
+            except ServerError as error:
+                raise (Pooled(error) if error.is_pooled else Lost(str(error))) from error
+            except OperationalError as error:
                 raise Lost(str(error)) from error
             undo.pop_all()
         return wire
@@ -139,10 +172,10 @@ class Wire:
         """The answers to all requests. Raises ServerError for the first that failed, and Lost.
         `on_sent` is called when all of them are on their way."""
         try:
-            sent = [part for each in requests for part in self._send(each)]
+            sent = self._send(requests)
             self._connection.pipeline_sync()
             self.rounds += 1
-            limit = self._clock.monotonic() + within_s
+            limit = self._clock.monotonic() + within_s * self._pace
             self._flush(limit)
             on_sent()
             return self._receive(sent, limit)
@@ -165,37 +198,52 @@ class Wire:
             told.append(found.extra.decode())
         return told
 
-    def _send(self, request: WireRequest) -> list[Sent]:
-        statement = self._statements.get(request.query)
-        if statement is None:
-            self._connection.send_query_params(request.query.encode(), None)
-            return [(request, True)]
+    def wait_for(self, other: int, seconds: float) -> None:
+        """Return when something has come, here or at another descriptor, or after the time."""
+        poll = select.poll()
+        poll.register(self._connection.socket, select.POLLIN)
+        poll.register(other, select.POLLIN)
+        poll.poll(seconds * 1_000)
+
+    def _send(self, requests: Iterable[WireRequest]) -> list[Sent]:
+        connection, statements = self._connection, self._statements
+        prepared, execute = self._prepared, self._connection.send_query_prepared
         sent: list[Sent] = []
-        name = request.query.encode()
-        if request.query not in self._prepared:
-            self._connection.send_prepare(name, statement.text.encode())
-            # Taken back where the server has skipped it.
-            self._prepared.add(request.query)
-            sent.append((request, False))
-        values = [_encoded(request.values[each]) for each in statement.names]
-        self._connection.send_query_prepared(name, values)
-        sent.append((request, True))
+        for request in requests:
+            query, values = request
+            statement = statements.get(query)
+            if statement is None:
+                connection.send_query_params(query.encode(), None)
+                sent.append((query, True))
+                continue
+            name = prepared.get(query)
+            if name is None:
+                # Taken back where the server has skipped it.
+                name = prepared[query] = query.encode()
+                connection.send_prepare(name, statement.text.encode())
+                sent.append((query, False))
+            execute(name, [_encoded(values[each]) for each in statement.names])
+            sent.append((query, True))
         return sent
 
     def _receive(self, sent: list[Sent], limit: float) -> list[WireAnswer]:
         answers: list[WireAnswer] = []
         failure: ServerError | None = None
-        for request, is_asked in sent:
+        get_result = self._connection.get_result
+        for query, is_asked in sent:
             result = self._next_result(limit)
             assert result is not None, "an answer is missing"
-            if result.status not in _DONE:
+            status = result.status
+            if status in _DONE:
+                if is_asked:
+                    answers.append(self._answer(query, result, has_rows=status == _ROWS))
+            else:
                 if not is_asked:
-                    self._prepared.discard(request.query)
-                if result.status != pq.ExecStatus.PIPELINE_ABORTED:
+                    self._prepared.pop(query, None)
+                if status != _SKIPPED:
                     failure = failure or _failure(result)
-            elif is_asked:
-                answers.append(_answer(result))
-            while self._next_result(limit) is not None:
+            # The end of an answer is there with it: no wait.
+            while get_result() is not None:
                 """Only the end of the answer is left."""
         ended = self._next_result(limit)
         assert ended is not None
@@ -203,6 +251,30 @@ class Wire:
         if failure is not None:
             raise failure
         return answers
+
+    def _answer(self, query: str, result: "pq.abc.PGresult", *, has_rows: bool) -> WireAnswer:
+        if not has_rows:
+            tag = b"" if query in self._prepared else result.command_status or b""
+            return WireAnswer([], result.command_tuples or 0, tag)
+        rows: list[Row] = []
+        if count := result.ntuples:
+            decoders = self._decoders.get(query) or self._look_at_columns(query, result)
+            get_value = result.get_value
+            for row in range(count):
+                found = [(get_value(row, place), decode) for place, decode in decoders]
+                rows.append(
+                    tuple([None if each is None else decode(each) for each, decode in found])
+                )
+        return WireAnswer(rows, count, b"")
+
+    def _look_at_columns(
+        self, query: str, result: "pq.abc.PGresult"
+    ) -> tuple[tuple[int, Decoder], ...]:
+        kinds = map(result.ftype, range(result.nfields))
+        decoders = tuple(enumerate(_DECODERS.get(kind, bytes.decode) for kind in kinds))
+        if query in self._prepared:
+            self._decoders[query] = decoders
+        return decoders
 
     def _flush(self, limit: float) -> None:
         """Send all of it. What comes back meanwhile is read, or both sides would wait."""
@@ -216,7 +288,7 @@ class Wire:
             self._wait(select.POLLIN, limit)
             connection.consume_input()
         result = connection.get_result()
-        if result is not None and result.status == pq.ExecStatus.FATAL_ERROR:
+        if result is not None and result.status == _FAILED:
             state = _state(result)
             if state.startswith(_ENDED_SESSION) or connection.status == pq.ConnStatus.BAD:
                 raise Lost(result.get_error_message().strip())
@@ -255,30 +327,20 @@ def _encoded(value: Value) -> bytes | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return storable(value).encode()
+        return storable(value).encode() if "\0" in value else value.encode()
     return b"%d" % value
+
+
+def _truth(value: bytes) -> int:
+    return int(value == b"t")
+
+
+_INTEGERS, _BOOLEAN = (20, 21, 23, 26, 1700), 16
+"""The types of numbers, by their ids in the server; sums of numbers are `numeric`."""
+_DECODERS: Mapping[int, Decoder] = {**dict.fromkeys(_INTEGERS, int), _BOOLEAN: _truth}
 
 
 def storable(text: str) -> str:
     """The text without zeros, which the server takes in no text. In JSON they are written out, and
     stay. What takes their place is as long, so that places in the text stay where they are."""
     return text.replace("\0", "\ufffd")
-
-
-def _answer(result: "pq.abc.PGresult") -> WireAnswer:
-    columns = [result.ftype(place) for place in range(result.nfields)]
-    rows: list[Row] = [
-        tuple(_decoded(result.get_value(row, place), kind) for place, kind in enumerate(columns))
-        for row in range(result.ntuples)
-    ]
-    return WireAnswer(rows, result.command_tuples or 0, result.command_status or b"")
-
-
-def _decoded(value: bytes | None, kind: int) -> Value:
-    if value is None:
-        return None
-    if kind in _INTEGERS:
-        return int(value)
-    if kind == _BOOLEAN:
-        return int(value == b"t")
-    return value.decode()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from koboshi.domain.errors import StoreRefused
+from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.ports.backups import BackupStanding, BackupState
 from koboshi.ports.clock import Clock
 from koboshi.stores.faults import CrashPoint
@@ -29,7 +29,8 @@ OURS = "koboshi-*.db"
 
 
 class SqliteBackups:
-    """At most one backup at a time, in a thread that ends with the store."""
+    """At most one backup at a time, in a thread that ends with the store. What is copied, and how,
+    is one method."""
 
     def __init__(self, home: Path, clock: Clock, crash_point: CrashPoint) -> None:
         self._home = home
@@ -77,7 +78,7 @@ class SqliteBackups:
             finally:
                 part.unlink(missing_ok=True)
             removed = () if to or not keep else self._remove_old(keep)
-        except StoreRefused as error:
+        except (StoreRefused, StoreFailed) as error:
             self._fail(str(error))
         except (OSError, apsw.Error) as error:
             self._fail(f"the backup could not be made: {error}")
@@ -115,7 +116,7 @@ class SqliteBackups:
         """A flushed copy of this moment, which was read again from its first page to its last."""
         part.unlink(missing_ok=True)
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        rows = self._copy(part)
+        rows = self.copy(part)
         flush_file(part)
         self._crash_point.reach("backup.check", "before")
         self._tell(BackupStanding(state=BackupState.CHECKING))
@@ -125,8 +126,8 @@ class SqliteBackups:
         self._crash_point.reach("backup.check", "after")
         return made
 
-    def _copy(self, part: Path) -> dict[str, int]:
-        """Returns how many rows the tables had at the moment of the copy."""
+    def copy(self, part: Path) -> dict[str, int]:
+        """Copy this moment into an empty file. Returns how many rows the tables had then."""
         source = open_reader(self._home / DATABASE_NAME)
         target = apsw.Connection(str(part))
         try:
@@ -135,9 +136,7 @@ class SqliteBackups:
             with target.backup("main", source, "main") as copying:
                 while not copying.done:
                     copying.step(PAGES_AT_ONCE)
-                    self._told_pages(copying.page_count - copying.remaining, copying.page_count)
-                    if self._is_stopped.is_set():
-                        raise StoreRefused("the gateway stops; no backup was made")
+                    self.copied(copying.page_count - copying.remaining, copying.page_count)
             return rows
         finally:
             target.close()
@@ -154,7 +153,10 @@ class SqliteBackups:
                 removed.append(path.name)
         return tuple(removed)
 
-    def _told_pages(self, done: int, pages: int) -> None:
+    def copied(self, done: int, pages: int) -> None:
+        """Tell how far the copy is. Raises StoreRefused where it has to end."""
+        if self._is_stopped.is_set():
+            raise StoreRefused("the gateway stops; no backup was made")
         standing = BackupStanding(state=BackupState.COPYING, pages_done=done, pages=pages)
         self._tell(standing)
 

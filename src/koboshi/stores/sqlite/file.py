@@ -13,7 +13,9 @@ from pathlib import Path
 import apsw
 
 from koboshi.domain.errors import StoreFailed, StoreRefused
+from koboshi.kernel.queries import QUERIES
 from koboshi.kernel.sql import load_queries
+from koboshi.stores.marks import Mark, refuse_idle_rows
 from koboshi.stores.sqlite.migrate import APPLICATION_ID, migrate
 
 DATABASE_NAME = "koboshi.db"
@@ -46,15 +48,30 @@ _PASSING = frozenset(
 """What the machine lacks or fails at, now; a later start may find it well."""
 
 
+def _count_no_memory() -> None:
+    """SQLite counts every byte that it takes, under a lock. The gateway never asks for the sum, and
+    it costs a twentieth of a turn. The library can be told so only while it has no connection."""
+    if apsw.connections():
+        return
+    apsw.shutdown()
+    apsw.config(apsw.SQLITE_CONFIG_MEMSTATUS, 0)
+    apsw.initialize()
+
+
+_count_no_memory()
+
+
 class Damaged(StoreRefused):
     """The file is not a database any more, or pages of it are broken."""
 
 
-def open_writer(path: Path) -> apsw.Connection:
-    """The connection that writes, on a database of the newest version.
+def open_writer(path: Path, *, may_be_idle: bool = False) -> apsw.Connection:
+    """The connection that writes, on a database of the newest version. One that `may_be_idle` has
+    rows that do not count: only a move looks at those.
 
-    Raises StoreRefused for a file of another program or of a newer version, which stays untouched,
-    Damaged for a broken one, and StoreFailed where the disk is full or fails.
+    Raises StoreRefused for a file of another program, of a newer version, or whose rows were moved
+    elsewhere, which stays untouched, Damaged for a broken one, and StoreFailed where the disk is
+    full or fails.
     """
     if sqlite_version() < SQLITE_OLDEST:
         raise StoreRefused(
@@ -73,6 +90,8 @@ def open_writer(path: Path) -> apsw.Connection:
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
             migrate(connection, path)
+            if not may_be_idle:
+                refuse_idle_rows(str(path), mark_in(connection))
             _keep_name(path)
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             undo.pop_all()
@@ -90,6 +109,12 @@ def open_writer(path: Path) -> apsw.Connection:
             raise
         raise StoreFailed(f"{path} cannot be used now: {error}") from error
     return connection
+
+
+def mark_in(connection: apsw.Connection) -> Mark | None:
+    """What the file says of its rows; None if it says nothing, and they count."""
+    found = connection.execute(QUERIES["move_state"]).fetchall()
+    return Mark.of_row(found[0]) if found else None
 
 
 def open_reader(path: Path) -> apsw.Connection:
@@ -122,7 +147,7 @@ def forget_log(path: Path) -> bool:
 @contextmanager
 def _blaming_the_machine(path: Path) -> Iterator[None]:
     """A file that cannot be opened may be a wrong one; but not while nothing can be opened here,
-    for want of descriptors for example. Raises OSError then. SQLite does not tell the two apart."""
+    for lack of descriptors for example. Raises OSError then. SQLite does not tell the two apart."""
     try:
         yield
     except apsw.CantOpenError as error:

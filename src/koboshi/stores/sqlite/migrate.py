@@ -12,7 +12,7 @@ the commit.
 """
 
 import os
-from functools import cache
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,24 +20,11 @@ import apsw
 
 from koboshi.domain.errors import StoreRefused
 from koboshi.kernel.keys import chat_key
+from koboshi.stores.migration_scripts import FIRST_VERSION, migration_scripts
 
 APPLICATION_ID = 0x6B6F626F  # "kobo"
-FIRST_VERSION = 1
 BACKUPS_NAME = "backups"
 PAGES_AT_ONCE = 1_024
-
-_FOLDER = files("koboshi.stores.sqlite")
-
-
-@cache
-def migration_scripts() -> dict[int, str]:
-    """The scripts by the version that each one leads to."""
-    scripts = {}
-    for script in _FOLDER.joinpath("migrations").iterdir():
-        number, _, _ = script.name.partition("_")
-        if script.name.endswith(".sql") and number.isdigit():
-            scripts[int(number)] = script.read_text(encoding="utf-8")
-    return scripts
 
 
 def newest_version() -> int:
@@ -74,6 +61,10 @@ def migrate(connection: apsw.Connection, path: Path, *, keeps_copy: bool = True)
         connection.create_scalar_function("chat_key", None, 2)
         connection.pragma("legacy_alter_table", False)
         connection.pragma("foreign_keys", True)
+    # The schema is the largest commit of all. In the log it would take the room that is kept back
+    # for a full disk, when the log is emptied there.
+    with suppress(apsw.BusyError):
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
 def _chat_key(*place: object) -> int:

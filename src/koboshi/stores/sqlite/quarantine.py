@@ -70,14 +70,21 @@ def is_whole(backup: Path) -> bool:
     return True
 
 
-def restore(home: Path, backup: Path, stamp: str, crash_point: CrashPoint = NOWHERE) -> Path | None:
+def restore(
+    home: Path,
+    backup: Path,
+    stamp: str,
+    crash_point: CrashPoint = NOWHERE,
+    *,
+    holds: bool = True,
+) -> Path | None:
     """Put a copy of the backup in the place of the database, which is set aside; returns where,
-    None if there was none.
+    None if there was none. What the backup owes is held, unless nothing was said since it was made.
 
     The copy is whole before anything is moved: after a crash in between, `finish_restore` goes on.
     """
     crash_point.reach("restore.prepare", "before")
-    _prepare(home, backup)
+    _prepare(home, backup, holds=holds)
     crash_point.reach("restore.prepare", "after")
     crash_point.reach("restore.set_aside", "before")
     kept = set_aside(home, stamp) if _has_parts(home) else None
@@ -125,14 +132,21 @@ def _has_parts(home: Path) -> bool:
     return any((home / f"{DATABASE_NAME}{suffix}").exists() for suffix in _SUFFIXES)
 
 
-def _prepare(home: Path, backup: Path) -> None:
+def _prepare(home: Path, backup: Path, *, holds: bool) -> None:
     """A copy of the backup with everything that it owes held: a restored past must not say again
     what was said since, or let in a browser that was revoked since. It gets the name by which it is
     found when that is done."""
-    copy = home / PREPARING_NAME
     _remove(home, PREPARING_NAME)
-    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    shutil.copyfile(backup, copy)
+    copy = home / PREPARING_NAME
+    (copy_held if holds else copy_flushed)(backup, copy)
+    _remove(home, RESTORING_NAME)
+    os.rename(copy, home / RESTORING_NAME)
+    flush(home)
+
+
+def copy_held(backup: Path, copy: Path) -> None:
+    """A copy of the backup, flushed, of the newest version and with everything held."""
+    copy_flushed(backup, copy)
     connection = apsw.Connection(str(copy))
     # A backup of an earlier version is changed first: what holds its outbox is written for the
     # newest one.
@@ -142,9 +156,13 @@ def _prepare(home: Path, backup: Path) -> None:
     tx.change("browsers_end")
     connection.close()
     flush_file(copy)
-    _remove(home, RESTORING_NAME)
-    os.rename(copy, home / RESTORING_NAME)
-    flush(home)
+
+
+def copy_flushed(backup: Path, copy: Path) -> None:
+    """A copy of the backup as it is, flushed."""
+    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    shutil.copyfile(backup, copy)
+    flush_file(copy)
 
 
 def _put_in_place(home: Path, stamp: str) -> None:

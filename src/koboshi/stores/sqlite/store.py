@@ -1,6 +1,6 @@
 """The store in a home: one lock, one writer, a few readers."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,26 +10,8 @@ from anyio import CancelScope, to_thread
 
 from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.domain.recovery import BootConfig
-from koboshi.domain.timing import Timing
-from koboshi.kernel.accept import InboxVerbs
-from koboshi.kernel.approval_verbs import ApprovalVerbs
-from koboshi.kernel.browsers import BrowserVerbs
-from koboshi.kernel.chats import ChatVerbs
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.deliveries import DeliveryVerbs
-from koboshi.kernel.erasure_verbs import ErasureVerbs
-from koboshi.kernel.goals import GoalVerbs
-from koboshi.kernel.minutes import MinuteVerbs
 from koboshi.kernel.notices import tell_of_full_disk
-from koboshi.kernel.people import PeopleVerbs
-from koboshi.kernel.processes import ProcessVerbs
-from koboshi.kernel.retention import RetentionVerbs
-from koboshi.kernel.schedules import ScheduleVerbs
-from koboshi.kernel.search import SearchVerbs
-from koboshi.kernel.sessions import SessionVerbs
-from koboshi.kernel.turns import TurnVerbs
-from koboshi.kernel.views import ViewVerbs
-from koboshi.kernel.workers import WorkerVerbs
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
@@ -62,14 +44,17 @@ from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.room import DiskSpace, make_way
 from koboshi.stores.sqlite.witness_file import WitnessFile
 from koboshi.stores.sqlite.writer import SqliteWriter
+from koboshi.stores.store_verbs import DatabaseWays, StoreVerbs
 
 PREFIX_MAX = 5
 """Beginnings of words up to this length are indexed (`own_schema.sql`)."""
 LOG_NAME = f"{DATABASE_NAME}-wal"
 
 
-class SqliteStore:
+class SqliteStore(StoreVerbs):
     """All verbs on one file. Made by `open_store`."""
+
+    is_shared = False
 
     def __init__(
         self,
@@ -83,78 +68,39 @@ class SqliteStore:
         witness: WitnessFile | None = None,
         path: Path,
     ) -> None:
-        self._lock = lock
-        self._writer = writer
-        self._readers = readers
-        self._is_closed = False
-        self.warnings = warnings
-        self.sessions = SessionVerbs(readers)
-        self.inbox = InboxVerbs(writer, readers, context)
-        self.turns = TurnVerbs(writer, readers, context)
-        self.outbox = DeliveryVerbs(writer, readers, context)
-        self.processes = ProcessVerbs(writer, readers, context)
-        self.workers = WorkerVerbs(writer, readers, context, witness)
-        self.people = PeopleVerbs(writer, readers, context)
-        self.erasures = ErasureVerbs(
-            writer, readers, context, lambda: to_thread.run_sync(forget_log, path)
+        super().__init__(
+            lock=lock,
+            writer=writer,
+            readers=readers,
+            counts=writer,
+            context=context,
+            ways=DatabaseWays(
+                engine=apsw.sqlite_lib_version(),
+                match=_match,
+                forget_log=lambda: to_thread.run_sync(forget_log, path),
+            ),
+            warnings=warnings,
+            witness=witness,
         )
-        self.browsers = BrowserVerbs(writer, readers)
-        self.minutes = MinuteVerbs(writer, readers)
-        self.search = SearchVerbs(writer, readers, _match)
-        self.chats = ChatVerbs(writer, context)
-        self.approvals = ApprovalVerbs(writer, readers)
-        self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
+        self._writer = writer
         self.backups = backups
-        self.retention = RetentionVerbs(writer, readers)
-        self.schedules = ScheduleVerbs(writer, readers, context)
-        self.goals = GoalVerbs(writer, readers, context)
 
     @property
-    def trouble(self) -> str | None:
-        return self._writer.trouble
-
-    @property
-    def failure(self) -> str | None:
-        return self._writer.failure
-
-    @property
-    def commits(self) -> int:
-        """How many transactions were committed, for measuring."""
-        return self._writer.commits
-
-    @property
-    def commit_times(self) -> Timing:
-        """How long transactions took, from their first statement until they were durable."""
-        return self._writer.commit_times
-
-    @property
-    def refusals(self) -> Mapping[str, int]:
-        """How often a commit had to be tried again, by why."""
-        return self._writer.refusals
-
-    @property
-    def fenced(self) -> int:
-        """How many writes were refused because their claim no longer held."""
-        return self._writer.fenced
+    def figures(self) -> None:
+        """A file has no server to tell of."""
+        return None
 
     @property
     def reserve_bytes(self) -> int:
         """What is kept back for a full disk; 0 while it is used."""
         return self._writer.reserve_bytes
 
-    def stop_waiting(self) -> None:
-        self._writer.stop_waiting()
+    def listen(self) -> None:
+        """No other process writes to the file."""
 
-    async def close(self) -> None:
-        """Finish what was submitted and give the home back."""
-        if self._is_closed:
-            return
-        self._is_closed = True
+    async def _stop_own(self) -> None:
         with CancelScope(shield=True):
             await to_thread.run_sync(self.backups.stop)
-        await self._readers.close()
-        await self._writer.close()
-        self._lock.release()
 
 
 async def open_store(
@@ -233,7 +179,7 @@ def _hold(
     if options.hold_asked_by:
         held = hold_as_asked(connection, now_ms, options.hold_asked_by)
         if held:
-            yield f"{held} owed and held: `koboshi outbox release` sends it"
+            yield f"{held} held: `koboshi outbox release` sends what is held"
 
 
 def _open_or_replace(

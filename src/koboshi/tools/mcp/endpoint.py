@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, TypedDict
+from typing import Literal, TypeAlias
 
 from koboshi.ports.runners import UNCONFINED, Confinement
 
@@ -26,20 +26,6 @@ class Program:
     """Why its boundary cannot hold on this machine: then it is not started."""
     remedy: str = ""
     """What helps if it does not start inside its boundary."""
-
-
-class LaunchSettings(TypedDict):
-    """What `launch.py` is told of the boundary of a server."""
-
-    launcher: list[str]
-    grants: list[tuple[str, int]]
-    has_network: bool
-    ports: list[int]
-    memory_max: int
-    processes_max: int
-    groups: list[str]
-    modules: str
-    """The folder that holds the modules `landlock` and `cgroup`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,8 @@ Our own and not the library's, because a server's line must not fill our memory 
 loop, and because the server must not outlive us.
 """
 
-import json
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -32,9 +30,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from koboshi.runner import landlock
-from koboshi.tools.mcp import launch
-from koboshi.tools.mcp.endpoint import LaunchSettings, Program, ServerLimits
+from koboshi.boundary import launch
+from koboshi.boundary.launching import folder_of_start, held_command
+from koboshi.tools.mcp.endpoint import Program, ServerLimits
 from koboshi.tools.mcp.results import harmless
 
 log = structlog.get_logger()
@@ -42,7 +40,6 @@ log = structlog.get_logger()
 LINES_LOGGED_MAX = 200
 SILENCE_SECONDS = 5.0
 """For the pipes of a server that was killed to end; longer only if another process holds them."""
-_KEEPER = (sys.executable, "-I", "-S", launch.__file__)
 _GONE = (BrokenResourceError, ClosedResourceError, EndOfStream, OSError)
 
 Incoming: TypeAlias = SessionMessage | Exception
@@ -62,16 +59,14 @@ async def open_program(
     """
     if program.blocked:
         raise OSError(program.blocked)
-    settings = json.dumps(settings_of(program))
-    # Bubblewrap enters the folder by itself: it has another name outside.
-    workdir = "/" if program.confinement.launcher else program.workdir
+    command = (program.command, *program.args)
     # Shielded, and no await until the block below is entered: a cancellation before would leave
     # the process and its pipes without an owner.
     with CancelScope(shield=True):
         process = await open_process(
-            [*_KEEPER, str(os.getpid()), settings, program.command, *program.args],
+            held_command(program.confinement, program.ports, command),
             env=program.environment,
-            cwd=workdir,
+            cwd=folder_of_start(program.confinement, program.workdir),
             start_new_session=True,
         )
     heard, incoming = create_memory_object_stream[Incoming](0)
@@ -106,21 +101,6 @@ async def open_program(
             tasks.cancel_scope.cancel()
             to_say.close()
             heard.close()
-
-
-def settings_of(program: Program) -> LaunchSettings:
-    """The boundary of a server, for the process that starts it."""
-    confinement = program.confinement
-    return LaunchSettings(
-        launcher=list(confinement.launcher),
-        grants=list(confinement.grants),
-        has_network=confinement.has_network,
-        ports=sorted(program.ports),
-        memory_max=confinement.memory_bytes_max,
-        processes_max=confinement.processes_max,
-        groups=list(confinement.groups),
-        modules=os.path.dirname(landlock.__file__),
-    )
 
 
 class _Readers:

@@ -1,0 +1,1 @@
+"""Agents of other makers: the languages in which we talk with them."""

@@ -1,0 +1,1 @@
+-- What is known of a server. A file has none: see the script of this number for PostgreSQL.

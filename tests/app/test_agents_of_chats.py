@@ -1,0 +1,72 @@
+"""What an agent sees, by whose chat it works in: no two people share its home, and in a group it
+has no more than a member may have."""
+
+from pathlib import Path
+
+from koboshi.app.builders.agents import LocalPrograms
+from koboshi.boundary.enclosure import Enclosure, Exceptions
+from koboshi.config import AgentConfig, Config, GatewayConfig
+from koboshi.domain.ids import SessionId
+from koboshi.domain.role import Role, RoleStanding
+from koboshi.domain.sandbox import Boundary, Sandbox
+
+OWNER = RoleStanding(role=Role.OWNER)
+ANN = RoleStanding(role=Role.MEMBER, folder="people/s2")
+BOB = RoleStanding(role=Role.MEMBER, folder="people/s3")
+GROUP = RoleStanding(role=Role.OWNER, folder="people/s4")
+"""A group in which an owner writes."""
+
+
+def programs(place: Path, boundary: Boundary = Boundary.BUBBLEWRAP) -> LocalPrograms:
+    workdir = place / "work"
+    workdir.mkdir(exist_ok=True)
+    (place / "books").mkdir(exist_ok=True)
+    config = Config(
+        home=place / "home",
+        gateway=GatewayConfig(workdir=workdir),
+        agents=(AgentConfig(name="fake", command=("sh",)), AgentConfig(name="b", command=("sh",))),
+    )
+    enclosure = Enclosure(
+        sandbox=Sandbox.WORKSPACE,
+        boundary=boundary,
+        workdirs=(str(workdir),),
+        kept=str(place / "kept"),
+        touchable=(str(workdir),),
+        exceptions=Exceptions(readable=(str(place / "books"),)),
+    )
+    return LocalPrograms(config=config, enclosure=enclosure)
+
+
+def test_no_two_chats_of_different_people_share_a_home_or_a_folder(tmp_path: Path) -> None:
+    found = [
+        inside
+        for standing in (OWNER, ANN, BOB, GROUP)
+        for name in ("fake", "b")
+        if (inside := programs(tmp_path).surroundings(name, standing)) is not None
+    ]
+
+    assert len({each.enclosure.workspace for each in found}) == 8
+    assert len({each.workdir for each in found}) == 4
+
+
+def test_an_agent_in_a_group_sees_no_more_when_an_owner_writes(tmp_path: Path) -> None:
+    """One process serves all who write there."""
+    books = str(tmp_path / "books" / "x")
+    seen = {}
+    for name, standing in {"owner": OWNER, "group": GROUP}.items():
+        inside = programs(tmp_path).surroundings("fake", standing)
+        assert inside is not None
+        view = inside.enclosure.view_of("s4")
+        assert view is not None
+        seen[name] = view.may_read(books)
+
+    assert seen == {"owner": True, "group": False}
+
+
+def test_without_a_boundary_an_agent_works_in_chats_of_owners_alone(tmp_path: Path) -> None:
+    on_host = programs(tmp_path, Boundary.NONE)
+
+    assert not isinstance(on_host.program("fake", SessionId(1), OWNER), str)
+    refused = on_host.program("fake", SessionId(4), GROUP)
+    assert isinstance(refused, str)
+    assert "it needs one" in refused

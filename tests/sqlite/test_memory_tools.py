@@ -1,0 +1,81 @@
+"""`memory`, `recall` and `skill` as the model calls them."""
+
+import json
+import os
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from koboshi.domain.ids import CallId
+from koboshi.domain.route import Route
+from koboshi.domain.transcript import Effect, Need
+from koboshi.domain.turn import Claim
+from koboshi.ports.tool import Tool, ToolContext, ToolFailed
+from koboshi.tools.memory import memory_tool, recall_tool, skill_tool
+from koboshi.tools.skills import SkillFolder
+from tests.harness.homes import WEB, Home
+
+
+async def run(tool: Tool, claim: Claim, call: str = "1.0", **arguments: object) -> str:
+    context = ToolContext(claim=claim, call_id=CallId(call), route=Route(channel=WEB, chat="ann"))
+    said = json.dumps(arguments)
+    assert tool.complaint_about(said) is None
+    assert tool.need_of(said) is Need.NOBODY
+    return (await tool.run(said, context)).text
+
+
+async def test_a_call_that_is_run_again_after_a_kill_says_the_same(home: Home) -> None:
+    claim = await home.work_on()
+    tool = memory_tool(home.store.memory)
+    assert tool.effect_of("{}") is Effect.REPEATABLE
+    first = await run(tool, claim, action="add", target="user", content="likes tea")
+    assert await run(tool, claim, action="add", target="user", content="likes tea") == first
+    assert "likes tea" in first
+    with pytest.raises(ToolFailed, match="no entry has"):
+        await run(tool, claim, "1.1", action="remove", old_text="coffee")
+    await run(tool, claim, "1.2", action="replace", old_text="tea", content="likes mate")
+    await run(tool, claim, "1.3", action="remove", old_text="likes mate")
+    (view,) = await home.store.memory.views(9)
+    assert (view.entries, view.revision) == ((), 3)
+    assert tool.complaint_about('{"action": "drop"}') is not None
+
+
+async def test_recall_gives_passages_with_their_times(home: Home) -> None:
+    await home.answer(await home.work_on("the plum is ripe"), "good to know about the plum")
+    await home.deliver()
+    claim = await home.work_on("what was ripe?")
+    tool = recall_tool(home.store.memory, lambda: UTC)
+    assert tool.effect_of("{}") is Effect.NONE
+    told = await run(tool, claim, query="plum")
+    found = json.loads(told)["found"]
+    assert [(each["by"], each["said"]) for each in found] == [
+        ("you", "good to know about the plum"),
+        ("person", "the plum is ripe"),
+    ]
+    assert "nothing found" in await run(tool, claim, query="pear")
+
+
+async def test_a_skill_is_read_by_its_name(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "skills" / "news").mkdir(parents=True)
+    (tmp_path / "skills" / "news" / "SKILL.md").write_text("Read them.\x1b[31m")
+    claim = await home.work_on()
+    tool = skill_tool(SkillFolder(folder=tmp_path / "skills"))
+    assert await run(tool, claim, name="news") == "Read them."
+    with pytest.raises(ToolFailed, match="skills: news"):
+        await run(tool, claim, name="other")
+
+
+async def test_a_folder_of_a_skill_is_no_file_and_costs_no_descriptor(
+    home: Home, tmp_path: Path
+) -> None:
+    (tmp_path / "skills" / "news" / "notes").mkdir(parents=True)
+    (tmp_path / "skills" / "news" / "SKILL.md").write_text("Read them.")
+    claim = await home.work_on()
+    tool = skill_tool(SkillFolder(folder=tmp_path / "skills"))
+    await run(tool, claim, name="news")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        with pytest.raises(ToolFailed):
+            await run(tool, claim, name="news", file="notes")
+    assert len(os.listdir("/proc/self/fd")) == before
