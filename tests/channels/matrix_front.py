@@ -1,6 +1,5 @@
 """What stands before a homeserver: it passes everything on but what it is told to refuse."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from urllib.parse import quote
 
 import httpx2
 
+from tests.fakes.listening import Listener
 from tests.fakes.telegram.wire import Answered, Connection, HttpRequest, Reply
 from tests.harness.polling import WITHIN_S
 from tests.harness.synapse import Synapse
@@ -43,19 +43,12 @@ class Front:
 
 @asynccontextmanager
 async def a_front(server: Synapse) -> AsyncIterator[Front]:
-    connections: set[Connection] = set()
-    tasks: set[asyncio.Task[None]] = set()
     async with httpx2.AsyncClient(trust_env=False, timeout=WITHIN_S) as http:
         front = Front(server, http)
-        listening = await asyncio.get_running_loop().create_server(
-            lambda: Connection(front.answer, connections, tasks), "127.0.0.1", 0
-        )
-        front.port = listening.sockets[0].getsockname()[1]
+        listener = Listener(front.answer)
+        await listener.open()
+        front.port = listener.port
         try:
             yield front
         finally:
-            listening.close()
-            for each in list(connections):
-                each.drop()
-            for task in list(tasks):
-                task.cancel()
+            await listener.close()

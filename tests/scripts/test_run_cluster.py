@@ -49,7 +49,7 @@ def page() -> Iterator[Page]:
     except NoPostgres as error:
         refuse_or_skip(str(error))
     port, token = free_port(), secrets.token_urlsafe(32)
-    command = [sys.executable, "-m", "scripts.run_cluster", "--port", str(port), "--token", token]
+    command = [sys.executable, "-m", "scripts.run_cluster", "--port", str(port), f"--token={token}"]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as cluster:

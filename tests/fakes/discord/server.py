@@ -4,7 +4,6 @@ import asyncio
 import base64
 import math
 import re
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -17,11 +16,12 @@ from tests.fakes.discord.errors import ApiRefusal
 from tests.fakes.discord.gateway import FakeGateway
 from tests.fakes.discord.rest import Answer, ApiCall, matched, read_content, read_query
 from tests.fakes.discord.world import BOT_ID, DiscordWorld
+from tests.fakes.listening import Listener, served_in_thread, settle
 from tests.fakes.telegram.faults import Act, Fault, Faults, Moment
 from tests.fakes.telegram.history import History, Request
 from tests.fakes.telegram.params import Upload, params_of
 from tests.fakes.telegram.wire import DROPPED, Answered, Connection, HttpRequest, Reply
-from tests.harness.polling import WITHIN_S, until
+from tests.harness.polling import until
 
 API = "/api/v10"
 OPEN_TO_ALL = frozenset({"getGateway", "answerInteraction"})
@@ -45,15 +45,12 @@ class FakeDiscord:
         self.faults = Faults()
         self.history = History()
         self.buckets = Buckets(self.world.clock)
-        self.port = 0
         self._control = DiscordControl(self)
-        self._connections: set[Connection] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._listener = Listener(self._answer)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return self._listener.url
 
     @property
     def api_url(self) -> str:
@@ -61,27 +58,14 @@ class FakeDiscord:
 
     async def start(self) -> None:
         """Listen; on the ports it had before, if it was stopped."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Connection(self._answer, self._connections, self._tasks),
-            "127.0.0.1",
-            self.port,
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
+        await self._listener.open()
         self.world.base = self.url
         await self.gateway.start()
 
     async def stop(self) -> None:
-        assert self._server is not None
-        self._server.close()
-        for connection in list(self._connections):
-            connection.drop()
-        for task in list(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        await self._server.wait_closed()
+        await self._listener.close()
         await self.gateway.stop()
+        await settle()
 
     def _answer(self, http: HttpRequest, connection: Connection) -> Answered:
         if http.path.startswith("/control/"):
@@ -233,22 +217,5 @@ async def serving_discord(world: DiscordWorld | None = None) -> AsyncIterator[Fa
 def discord_in_thread(world: DiscordWorld | None = None) -> Iterator[FakeDiscord]:
     """The platform in a thread of its own: for tests that block their loop, or have none."""
     fake = FakeDiscord(world)
-    is_ready = threading.Event()
-    loop = asyncio.new_event_loop()
-    is_over = asyncio.Event()
-
-    async def serve() -> None:
-        await fake.start()
-        is_ready.set()
-        await is_over.wait()
-        await fake.stop()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    try:
-        assert is_ready.wait(timeout=WITHIN_S), "the fake platform did not start"
+    with served_in_thread(fake.start, fake.stop):
         yield fake
-    finally:
-        loop.call_soon_threadsafe(is_over.set)
-        thread.join()
-        loop.close()

@@ -3,13 +3,13 @@
 import asyncio
 import json
 import math
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
+from tests.fakes.listening import Listener, served_in_thread
 from tests.fakes.slack.errors import RateLimited, SlackRefusal
 from tests.fakes.slack.limits import Tiers
 from tests.fakes.slack.methods import METHODS, READS_JSON, Call
@@ -18,7 +18,7 @@ from tests.fakes.slack.sockets import Sockets
 from tests.fakes.slack.world import SlackWorld
 from tests.fakes.telegram.faults import Act, Fault, Faults, Moment
 from tests.fakes.telegram.wire import DROPPED, Answered, Connection, HttpRequest, Reply
-from tests.harness.polling import WITHIN_S, until
+from tests.harness.polling import until
 
 JSON = dict[str, Any]
 Result = TypeVar("Result")
@@ -61,15 +61,12 @@ class FakeSlack:
         self.tiers = Tiers(clock=lambda: self.world.clock())
         self.sockets = Sockets(self.world.happenings)
         self.request_url = RequestUrl(self.world.happenings)
-        self.port = 0
-        self._connections: set[Connection] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._listener = Listener(self._answer)
         self._sender: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return self._listener.url
 
     @property
     def api(self) -> str:
@@ -77,33 +74,19 @@ class FakeSlack:
         return f"{self.url}/api"
 
     async def start(self, port: int = 0) -> None:
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Connection(self._answer, self._connections, self._tasks),
-            "127.0.0.1",
-            port or self.port,
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
+        await self._listener.open(port)
         self.world.base = self.url
         await self.sockets.start()
         self.world.happenings.transmit = self.sockets.transmit
-        self._sender = loop.create_task(self.world.happenings.keep_sending())
+        self._sender = asyncio.get_running_loop().create_task(self.world.happenings.keep_sending())
 
     async def stop(self) -> None:
-        assert self._server is not None
         assert self._sender is not None
         self._sender.cancel()
         self.world.happenings.transmit = None
-        self._server.close()
         self.request_url.stop()
         await self.sockets.stop()
-        for connection in list(self._connections):
-            connection.drop()
-        for task in list(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        await self._server.wait_closed()
+        await self._listener.close()
 
     async def call_app_at(self, url: str) -> bool:
         """Tell the app of events over HTTP from now on, if it proves that it listens there."""
@@ -284,22 +267,5 @@ class Elsewhere:
 def serving_in_thread() -> Iterator[Elsewhere]:
     """For clients that block: those of others."""
     fake = FakeSlack()
-    is_ready = threading.Event()
-    loop = asyncio.new_event_loop()
-    is_over = asyncio.Event()
-
-    async def serve() -> None:
-        await fake.start()
-        is_ready.set()
-        await is_over.wait()
-        await fake.stop()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    try:
-        assert is_ready.wait(timeout=WITHIN_S), "the fake platform did not start"
+    with served_in_thread(fake.start, fake.stop) as loop:
         yield Elsewhere(fake, loop)
-    finally:
-        loop.call_soon_threadsafe(is_over.set)
-        thread.join()
-        loop.close()

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from tests.fakes.listening import Listener, served_in_thread
 from tests.fakes.telegram.control import Control
 from tests.fakes.telegram.errors import (
     OTHER_POLLER,
@@ -27,7 +28,7 @@ from tests.fakes.telegram.updates import Waiting
 from tests.fakes.telegram.webhook import Webhook, allow
 from tests.fakes.telegram.wire import DROPPED, Answered, Connection, HttpRequest, Reply
 from tests.fakes.telegram.world import BOT_ID, World
-from tests.harness.polling import WITHIN_S, until
+from tests.harness.polling import until
 
 TOKEN = f"{BOT_ID}:AAloopback-only-token-of-the-fake-bot"
 POLL_S_MAX = 50
@@ -46,22 +47,23 @@ class FakeTelegram:
     def __init__(self, world: World | None = None, *, token: str = TOKEN) -> None:
         self.world = world or World()
         self.token = token
-        self.port = 0
         self.faults = Faults()
         self.history = History()
         self.limits = Limits(clock=lambda: self.world.clock())
         self.webhook = Webhook(self.world)
         self._control = Control(self.world, self.faults, self.history, self.limits)
         self._poller: asyncio.Future[str] | None = None
-        self._connections: set[Connection] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._listener = Listener(self._answer)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread_id = 0
 
     @property
+    def port(self) -> int:
+        return self._listener.port
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return self._listener.url
 
     @property
     def bot_url(self) -> str:
@@ -71,30 +73,17 @@ class FakeTelegram:
         """Listen; on the port it had before, if it was stopped."""
         self._loop = asyncio.get_running_loop()
         self._thread_id = threading.get_ident()
-        self._server = await self._loop.create_server(
-            lambda: Connection(self._answer, self._connections, self._tasks),
-            "127.0.0.1",
-            port or self.port,
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
+        await self._listener.open(port)
         self.world.on_update = self._announce
 
     async def stop(self) -> None:
         self.world.on_update = lambda: None
-        assert self._server is not None
-        self._server.close()
         self.webhook.stop()
-        self.drop_connections()
-        for task in list(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        await self._server.wait_closed()
+        await self._listener.close()
 
     def drop_connections(self) -> None:
         """Every connection ends without an answer."""
-        for connection in list(self._connections):
-            connection.drop()
+        self._listener.drop_connections()
 
     def _announce(self) -> None:
         """Something happened, in whatever thread."""
@@ -319,22 +308,5 @@ def serving_in_thread(
 ) -> Iterator[FakeTelegram]:
     """The platform in a thread of its own: for tests that block their loop, or have none."""
     fake = FakeTelegram(world, token=token)
-    is_ready = threading.Event()
-    loop = asyncio.new_event_loop()
-    is_over = asyncio.Event()
-
-    async def serve() -> None:
-        await fake.start(port)
-        is_ready.set()
-        await is_over.wait()
-        await fake.stop()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    try:
-        assert is_ready.wait(timeout=WITHIN_S), "the fake platform did not start"
+    with served_in_thread(partial(fake.start, port), fake.stop):
         yield fake
-    finally:
-        loop.call_soon_threadsafe(is_over.set)
-        thread.join()
-        loop.close()
