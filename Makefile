@@ -170,7 +170,5 @@ environment-dev:
 
 # Programs of others that something of ours is checked with. Without npm the last one has none.
 environment-side: environment-dev
-	@scripts/side_environment.sh ptb
-	@scripts/side_environment.sh discord-clients
 	@scripts/side_environment.sh synapse
 	@scripts/npm_environment.sh 2>/dev/null || true

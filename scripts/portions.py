@@ -48,6 +48,12 @@ PORTIONS = (
     Portion(name="faults", chosen=("tests/faults", "tests/fleet", f"--ignore={CUTS}")),
     Portion(name="hostile", chosen=("tests/hostile",)),
     Portion(name="systemd", chosen=("-m", "systemd")),
+    Portion(
+        name="repetitions",
+        chosen=tuple(
+            f"tests/{name}" for name in ("browser", "channels", "cli", "conformance", "tools")
+        ),
+    ),
 )
 """Together they are the whole campaign: what one leaves out, another one has."""
 NAMES = tuple(portion.name for portion in PORTIONS)

@@ -7,6 +7,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
+from tests.harness.fewer import left_out
 from tests.harness.tally import WANTS_ALL
 
 # A shell starts its background jobs with SIGINT ignored, and every program inherits that: tests
@@ -38,8 +39,12 @@ settings.load_profile("koboshi")
 gc.disable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Long tests first: one that begins last is waited for by idle processes."""
+    if not WANTS_ALL and not any("::" in each for each in config.args):
+        is_left_out = dict(zip(items, left_out(item.nodeid for item in items), strict=True))
+        config.hook.pytest_deselected(items=[item for item in items if is_left_out[item]])
+        items[:] = [item for item in items if not is_left_out[item]]
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -9,6 +9,7 @@ from scripts.portions import GOALS, NAMES, PORTIONS, Portion, upper_bound
 from scripts.proof_page import PAGE, ROOT, page, publish, unproven_page
 from scripts.tally_file import UNKNOWN, merge, read_tallies, rounds_of
 from scripts.torture import is_whole, summary
+from tests.harness.fewer import EVERY, left_out
 
 KILLS = {
     "seed": 7,
@@ -140,7 +141,7 @@ def test_a_campaign_that_passed_is_published_with_its_version_and_figures(tmp_pa
 
     said = file.read_text()
     assert "Koboshi 1.2.3, commit 0123456789abcdef, with Python 3.13.1 on Linux" in said
-    assert f"{len(NAMES)} runs of {len(NAMES)} portions took 4.0 hours" in said
+    assert f"{len(NAMES)} runs of {len(NAMES)} portions took {len(NAMES) / 2:.1f} hours" in said
     assert "all of them ended well" in said
     assert "| kills | 3 |" in said
     assert not draft.exists()
@@ -260,3 +261,21 @@ def test_every_goal_has_portions_and_every_portion_finds_its_tests() -> None:
         for each in portion.chosen:
             path = each.removeprefix("--ignore=")
             assert not path.startswith("tests/") or (ROOT / path).exists(), path
+
+
+def test_what_a_test_run_leaves_out_is_there_and_in_a_portion() -> None:
+    for family in EVERY:
+        file, _, name = family.partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), family
+        chosen = [each for portion in PORTIONS for each in portion.chosen if file.startswith(each)]
+        assert chosen, family
+
+
+def test_of_a_family_the_first_and_every_so_many_are_kept() -> None:
+    family = next(name for name, every in EVERY.items() if every == 3)
+    ids = [f"{family}[{number}]" for number in range(5)]
+
+    assert left_out([*ids, "tests/test_x.py::test_y[1]", "tests/test_x.py::test_y[2]"]) == [
+        *(False, True, True, False, True),
+        *(False, False),
+    ]

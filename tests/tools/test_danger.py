@@ -8,6 +8,7 @@ import pytest
 from koboshi.tools.danger import DANGERS, Danger, danger_in
 from koboshi.tools.terminal import COMMAND_CHARS_MAX
 from scripts import approvals_page
+from tests.harness.tally import WANTS_ALL
 
 
 @pytest.mark.parametrize("danger", DANGERS, ids=lambda danger: danger.label)
@@ -177,7 +178,8 @@ PIECES = [*WORDS, *"'\"`\\|;&()>$-:/ \n\t", "$(", "\\\n", '\\"', "'\"", ">|", "-
 def test_no_command_takes_long() -> None:
     """32 KB of anything that the patterns look for."""
     slowest, which = 0.0, ""
-    for unit in [*PIECES, *(f"{piece} " for piece in WORDS), *(f"|{piece}" for piece in WORDS)]:
+    units = [*PIECES, *(f"{piece} " for piece in WORDS), *(f"|{piece}" for piece in WORDS)]
+    for unit in units if WANTS_ALL else units[::6]:
         command = (unit * COMMAND_CHARS_MAX)[:COMMAND_CHARS_MAX]
         begin = process_time()
         danger_in(command)
