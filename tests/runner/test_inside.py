@@ -197,6 +197,9 @@ async def test_locked_has_no_network(scene: Scene, sandbox: Sandbox) -> None:
     ways = said.split()
     assert (code, ways[-1]) == (0, "through"), said
     assert has_letter is (sandbox is Sandbox.WORKSPACE)
+    if version() >= ABI_OF_SCOPES:
+        # The desktop's: who talks to it types what it likes, outside.
+        assert "abstract" not in ways
     if sandbox is Sandbox.WORKSPACE:
         assert "tcp" in ways
     elif scene.enclosure.boundary is Boundary.LANDLOCK:
@@ -319,3 +322,26 @@ async def test_commands_find_the_programs_of_the_system(scene: Scene) -> None:
     assert code == 0
     assert "/usr/bin" in output.splitlines()[-1].split(":")
     assert "/nowhere/bin" not in output
+
+
+async def test_nothing_of_the_view_can_be_mounted_anew(scene: Scene, tmp_path: Path) -> None:
+    """Not by root either, which bubblewrap leaves its special rights unless they are taken."""
+    (books := tmp_path / "books").mkdir()
+    (books / "file").write_text("read only\n")
+    secret = scene.yard.workdir / "token"
+    secret.write_text("a-secret-key")
+    is_covering = scene.enclosure.boundary is Boundary.BUBBLEWRAP
+    scene.enclosure = replace(
+        scene.enclosure, hidden=(*scene.enclosure.hidden, *([str(secret)] if is_covering else ()))
+    )
+    scene.allow(readable=(*scene.enclosure.exceptions.readable, str(books)))
+
+    _, output = await scene.run(
+        f"mount -o remount,bind,rw {books}; echo more >> {books}/file; "
+        f"umount {secret}; {'cat token;' * is_covering} grep -h ^Cap /proc/self/status"
+    )
+
+    assert (books / "file").read_text() == "read only\n"
+    assert "a-secret-key" not in output
+    rights = dict(line.split(":\t") for line in output.splitlines() if line.startswith("Cap"))
+    assert {rights["CapEff"], rights["CapPrm"]} == {"0" * 16}

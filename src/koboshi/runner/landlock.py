@@ -169,6 +169,21 @@ def deny_ports(ports: "Container[int]") -> bool:
     return True
 
 
+def leave_foreign_sockets() -> bool:
+    """Forbid this thread and all its children to connect to sockets that have a name and no path,
+    and were made outside: they belong to the network, which bubblewrap shares. False where the
+    kernel cannot. Raises OSError."""
+    calls = Calls()
+    found = version()
+    if found < ABI_OF_SCOPES:
+        return False
+    rules = calls.ruleset(found, 0, 0, SCOPE_ABSTRACT_SOCKETS)
+    calls.prctl(SET_NO_NEW_PRIVS, 1)
+    calls.call(RESTRICT_SELF, rules, 0)
+    posix.close(rules)
+    return True
+
+
 class Calls:
     """System calls. The package `ctypes` costs more than all the rest of the runner, so this uses
     what is below it."""
