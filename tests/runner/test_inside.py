@@ -345,3 +345,14 @@ async def test_nothing_of_the_view_can_be_mounted_anew(scene: Scene, tmp_path: P
     assert "a-secret-key" not in output
     rights = dict(line.split(":\t") for line in output.splitlines() if line.startswith("Cap"))
     assert {rights["CapEff"], rights["CapPrm"]} == {"0" * 16}
+
+
+async def test_the_kernel_cannot_be_set_up_anew(scene: Scene) -> None:
+    """It starts what `core_pattern` names as root, outside. Root may write there without any
+    special right. What is written is what stands there."""
+    write = "said=$(cat /proc/sys/kernel/core_pattern); echo $said > /proc/sys/kernel/core_pattern"
+    code, output = await scene.run(f"ls /proc/sys/kernel >&2; {{ {write}; }} && echo written")
+
+    assert code != 0
+    assert "core_pattern" in output
+    assert "written" not in output
