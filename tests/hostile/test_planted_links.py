@@ -1,18 +1,28 @@
 """Issue 15, V11: a download goes where it belongs, whatever was planted there; and nothing that
 the gateway itself reads leads out by a link of the agent."""
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from koboshi.app.boundary import enclosure_of
 from koboshi.app.builders.tools import skills_of
+from koboshi.boundary.enclosure import ON_HOST
 from koboshi.boundary.probe import Probe
 from koboshi.channels.common.received import receiving
 from koboshi.config import Config
 from koboshi.config.loading import load
+from koboshi.domain.approval import seal_of
 from koboshi.domain.errors import FileNotHad
+from koboshi.domain.sandbox import Boundary, Sandbox
+from koboshi.ports.tool import ToolFailed
+from koboshi.tools.asking import Asking
+from tests.fakes.commands import exited
+from tests.fakes.files import CONTEXT
+from tests.harness.terminals import Terminal
 
 PLACE = "received/telegram-main/7-10-notes.txt"
 
@@ -106,6 +116,35 @@ def test_what_an_agent_of_another_maker_may_write_shows_no_command_more(
 
     assert view is not None
     assert not view.may_read(str(person))
+
+
+async def test_a_command_outside_runs_where_the_person_was_shown(tmp_path: Path) -> None:
+    """The agent makes links in the work folder. The card names where they lead, and a yes counts
+    for that place alone."""
+    work, person, other = (tmp_path / name for name in ("work", "person", "other"))
+    for folder in (work, person, other):
+        folder.mkdir()
+    (work / "build").symlink_to(person)
+    terminal = Terminal()
+    asking = Asking(sandbox=Sandbox.WORKSPACE, boundary=Boundary.BUBBLEWRAP)
+    enclosure = replace(ON_HOST, boundary=Boundary.BUBBLEWRAP, sandbox=Sandbox.WORKSPACE)
+    tool = replace(terminal.tool, asking=asking, enclosure=enclosure, workdir=str(work))
+    asked = {"command": "rm -rf letters", "workdir": "build", "outside": True, "reason": "clean"}
+    arguments = json.dumps(asked)
+
+    approval = await tool.approval_of(arguments)
+    assert f"in {person}?" in approval.lead
+    sealed = replace(CONTEXT, seal=seal_of("terminal", arguments, approval))
+    (work / "build").unlink()
+    (work / "build").symlink_to(other)
+    with pytest.raises(ToolFailed, match="has changed since it was allowed"):
+        await tool.run(arguments, sealed)
+
+    (work / "build").unlink()
+    (work / "build").symlink_to(person)
+    terminal.runners.ends_at_start = exited()
+    await tool.run(arguments, sealed)
+    assert terminal.row().workdir == str(person)
 
 
 def load_with(root: Path, text: str) -> Config:
