@@ -214,6 +214,21 @@ def test_the_network_cannot_be_taken_away_on_a_machine_that_is_not_known() -> No
         no_sockets("riscv64")
 
 
+OTHER_STREAMS = """
+import ctypes, socket, sys
+for family, protocol in ((2, 262), (10, 262), (2, 256), (43, 0), (43, 1)):
+    try:
+        one = socket.socket(family, socket.SOCK_STREAM, protocol)
+        one.bind(("127.0.0.1" if family != 10 else "::1", int(sys.argv[1])))
+    except OSError:
+        continue
+    print("taken by", family, protocol)
+if ctypes.CDLL(None).syscall(425, 1, ctypes.create_string_buffer(120)) >= 0: print("a ring")
+socket.socketpair()
+print("a pair")
+"""
+
+
 async def test_our_own_port_can_be_neither_taken_nor_reached(scene: Scene) -> None:
     """Issue 15: a program that takes the port of a gateway during its restart would be handed what
     proves who people are."""
@@ -230,9 +245,13 @@ async def test_our_own_port_can_be_neither_taken_nor_reached(scene: Scene) -> No
     bind = "import socket, sys; socket.socket().bind(('127.0.0.1', int(sys.argv[1])))"
     taken, _ = await scene.run(f"{python(bind)} {mine}")
     other_taken, _ = await scene.run(f"{python(bind)} {free}")
+    # Other ways to be a server of TCP, which Landlock's rules for ports do not know.
+    ways = f"{python(OTHER_STREAMS)} {mine}"
+    _, others = await scene.run(ways)
 
     assert (reached, taken) == (1, 1)
     assert (other_reached, said, other_taken) == (0, "", 0)
+    assert others == "a pair\n"
 
 
 async def test_nothing_of_a_command_is_left_when_it_has_ended(scene: Scene) -> None:
