@@ -22,7 +22,13 @@ import pytest
 from koboshi.boundary.port_guard import PortGuard
 from koboshi.domain.sandbox import Boundary, Sandbox
 from koboshi.ports.runners import EndedBy
-from koboshi.runner.landlock import ABI_OF_PORTS, ABI_OF_SCOPES, no_sockets, version
+from koboshi.runner.landlock import (
+    ABI_OF_PORTS,
+    ABI_OF_SCOPES,
+    KEYRING_CALLS,
+    no_sockets,
+    version,
+)
 from tests.harness.insiders import living_of
 from tests.harness.polling import until
 from tests.runner.scene import Scene
@@ -375,3 +381,23 @@ async def test_the_kernel_cannot_be_set_up_anew(scene: Scene) -> None:
     assert code != 0
     assert "core_pattern" in output
     assert "written" not in output
+
+
+async def test_keys_that_the_kernel_holds_for_the_gateways_user_are_out_of_reach(
+    scene: Scene,
+) -> None:
+    """Tickets of Kerberos, for one: a program inherits the keyring of its session."""
+    if os.uname().machine not in KEYRING_CALLS:
+        pytest.skip("the calls of this machine are not known")
+    (first, last), _ = KEYRING_CALLS[os.uname().machine]
+    call = (
+        "ctypes.set_errno(0), libc.syscall(number, b'user', b'x', None, 0, -3), ctypes.get_errno()"
+    )
+    code = f"""
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+print(*[({call})[1:] for number in range({first}, {last + 1})])
+"""
+    _, output = await scene.run(f"python3 -I -c {shlex.quote(code)}")
+
+    assert output == "(-1, 1) (-1, 1) (-1, 1)\n"

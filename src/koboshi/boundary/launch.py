@@ -76,7 +76,7 @@ def confine(settings: "LaunchSettings") -> None:
             grants = [(os.fsencode(path), rights) for path, rights in settings["grants"]]
             landlock.restrict(grants, has_network=settings["has_network"])
         if settings["launcher"]:
-            landlock.leave_foreign_sockets()
+            landlock.leave_host()
     except OSError as error:
         sys.exit(f"its sandbox did not start: {error.strerror}")
 

@@ -62,7 +62,7 @@ def become(
         program = [said.shell, b"-c", b"--", said.command]
         if around is not None:
             task = b"cannot be confined"
-            landlock.leave_foreign_sockets()
+            landlock.leave_host()
             program = around.wrapped(said.launcher, said.shell, said.command)
         elif said.is_confined:
             task = b"cannot be confined"

@@ -52,11 +52,17 @@ NARROW_SOCKET_CALLS = {"x86_64": (359, 102), "aarch64": (281, 281)}
 """The numbers of `socket` for programs of 32 bits; the second is one call for all of sockets."""
 OLD_SOCKET = 1
 """What `socket` is called in that one."""
+KEYRING_CALLS = {
+    "x86_64": ((248, 250), (286, 288)),
+    "aarch64": ((217, 219), (309, 311)),
+}
+"""The first and the last number of what is done with keys that the kernel holds; then those for
+programs of 32 bits."""
 SMC_FAMILY, SMC, MPTCP = 43, 256, 262
 """Other ways to speak TCP. Landlock's rules for ports do not know them."""
 NUMBER, MACHINE, FIRST, THIRD = 0, 4, 16, 32
 """Where a filter finds the number of a call, for which machine it is, and two of its arguments."""
-LOAD, JUMP_EQUAL, JUMP_FROM, ANSWER = 0x20, 0x15, 0x35, 0x06
+LOAD, JUMP_EQUAL, JUMP_FROM, JUMP_ABOVE, ANSWER = 0x20, 0x15, 0x35, 0x25, 0x06
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 FOLDER = 0o040000
 KIND = 0o170000
@@ -93,6 +99,7 @@ def restrict(grants: "Iterable[tuple[bytes, int]]", *, has_network: bool) -> Non
     calls.call(RESTRICT_SELF, rules, 0)
     posix.close(rules)
     give_up_capabilities(calls)
+    leave_keys(calls)
     if not has_network:
         calls.filter(no_sockets(posix.uname().machine))
 
@@ -214,19 +221,44 @@ def deny_ports(ports: "Container[int]") -> bool:
     return True
 
 
-def leave_foreign_sockets() -> bool:
-    """Forbid this thread and all its children to connect to sockets that have a name and no path,
-    and were made outside: they belong to the network, which bubblewrap shares. False where the
-    kernel cannot. Raises OSError."""
+def leave_host() -> None:
+    """Give up for this thread and all its children what bubblewrap leaves of the machine: sockets
+    that have a name and no path, which belong to the network that it shares, and were made outside;
+    and the keys that the kernel holds for a user. Raises OSError."""
     calls = Calls()
     found = version()
-    if found < ABI_OF_SCOPES:
-        return False
-    rules = calls.ruleset(found, 0, 0, SCOPE_ABSTRACT_SOCKETS)
     calls.prctl(SET_NO_NEW_PRIVS, 1)
-    calls.call(RESTRICT_SELF, rules, 0)
-    posix.close(rules)
-    return True
+    if found >= ABI_OF_SCOPES:
+        rules = calls.ruleset(found, 0, 0, SCOPE_ABSTRACT_SOCKETS)
+        calls.call(RESTRICT_SELF, rules, 0)
+        posix.close(rules)
+    leave_keys(calls)
+
+
+def leave_keys(calls: "Calls") -> None:
+    """Forbid whatever is done with keys that the kernel holds, where we know the calls."""
+    if posix.uname().machine in KEYRING_CALLS:
+        calls.filter(no_keys(posix.uname().machine))
+
+
+def no_keys(machine: str) -> bytes:
+    """The program that refuses the use of keyrings, for the kernel to run at each system call."""
+    (first, last), (narrow_first, narrow_last) = KEYRING_CALLS[machine]
+    return encoded(
+        (
+            (LOAD, 0, 0, MACHINE),
+            (JUMP_EQUAL, 3, 0, SOCKET_CALLS[machine][0]),
+            (LOAD, 0, 0, NUMBER),
+            (JUMP_FROM, 0, 6, narrow_first),
+            (JUMP_ABOVE, 5, 4, narrow_last),
+            (LOAD, 0, 0, NUMBER),
+            (JUMP_FROM, 2, 0, FOREIGN_CALLS),
+            (JUMP_FROM, 0, 2, first),
+            (JUMP_ABOVE, 1, 0, last),
+            (ANSWER, 0, 0, REFUSE),
+            (ANSWER, 0, 0, ALLOW),
+        )
+    )
 
 
 class Calls:
