@@ -58,10 +58,14 @@ KEYRING_CALLS = {
 }
 """The first and the last number of what is done with keys that the kernel holds; then those for
 programs of 32 bits."""
+CONTROL_CALLS = {"x86_64": (16, 54), "aarch64": (29, 54)}
+"""The number of `ioctl`, and for programs of 32 bits."""
+TYPE_INTO, SET_CONSOLE = 0x5412, 0x541C
+"""What is asked of a terminal to have it read what no person typed."""
 SMC_FAMILY, SMC, MPTCP = 43, 256, 262
 """Other ways to speak TCP. Landlock's rules for ports do not know them."""
-NUMBER, MACHINE, FIRST, THIRD = 0, 4, 16, 32
-"""Where a filter finds the number of a call, for which machine it is, and two of its arguments."""
+NUMBER, MACHINE, FIRST, SECOND, THIRD = 0, 4, 16, 24, 32
+"""Where a filter finds the number of a call, for which machine it is, and its arguments."""
 LOAD, JUMP_EQUAL, JUMP_FROM, JUMP_ABOVE, ANSWER = 0x20, 0x15, 0x35, 0x25, 0x06
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 FOLDER = 0o040000
@@ -99,7 +103,7 @@ def restrict(grants: "Iterable[tuple[bytes, int]]", *, has_network: bool) -> Non
     calls.call(RESTRICT_SELF, rules, 0)
     posix.close(rules)
     give_up_capabilities(calls)
-    leave_keys(calls)
+    leave_owner(calls)
     if not has_network:
         calls.filter(no_sockets(posix.uname().machine))
 
@@ -224,7 +228,7 @@ def deny_ports(ports: "Container[int]") -> bool:
 def leave_host() -> None:
     """Give up for this thread and all its children what bubblewrap leaves of the machine: sockets
     that have a name and no path, which belong to the network that it shares, and were made outside;
-    and the keys that the kernel holds for a user. Raises OSError."""
+    the keys that the kernel holds for a user, and their terminal. Raises OSError."""
     calls = Calls()
     found = version()
     calls.prctl(SET_NO_NEW_PRIVS, 1)
@@ -232,29 +236,37 @@ def leave_host() -> None:
         rules = calls.ruleset(found, 0, 0, SCOPE_ABSTRACT_SOCKETS)
         calls.call(RESTRICT_SELF, rules, 0)
         posix.close(rules)
-    leave_keys(calls)
+    leave_owner(calls)
 
 
-def leave_keys(calls: "Calls") -> None:
-    """Forbid whatever is done with keys that the kernel holds, where we know the calls."""
+def leave_owner(calls: "Calls") -> None:
+    """Forbid what reaches the person beside the boundary, where we know the calls: to use keys that
+    the kernel holds for them, and to type into their terminal."""
     if posix.uname().machine in KEYRING_CALLS:
         calls.filter(no_keys(posix.uname().machine))
 
 
 def no_keys(machine: str) -> bytes:
-    """The program that refuses the use of keyrings, for the kernel to run at each system call."""
+    """The program that refuses keyrings and false keystrokes, for the kernel to run at each system
+    call."""
     (first, last), (narrow_first, narrow_last) = KEYRING_CALLS[machine]
+    control, narrow_control = CONTROL_CALLS[machine]
     return encoded(
         (
             (LOAD, 0, 0, MACHINE),
-            (JUMP_EQUAL, 3, 0, SOCKET_CALLS[machine][0]),
+            (JUMP_EQUAL, 4, 0, SOCKET_CALLS[machine][0]),
             (LOAD, 0, 0, NUMBER),
-            (JUMP_FROM, 0, 6, narrow_first),
-            (JUMP_ABOVE, 5, 4, narrow_last),
+            (JUMP_EQUAL, 7, 0, narrow_control),
+            (JUMP_FROM, 0, 10, narrow_first),
+            (JUMP_ABOVE, 9, 8, narrow_last),
             (LOAD, 0, 0, NUMBER),
-            (JUMP_FROM, 2, 0, FOREIGN_CALLS),
-            (JUMP_FROM, 0, 2, first),
-            (JUMP_ABOVE, 1, 0, last),
+            (JUMP_FROM, 6, 0, FOREIGN_CALLS),
+            (JUMP_EQUAL, 2, 0, control),
+            (JUMP_FROM, 0, 5, first),
+            (JUMP_ABOVE, 4, 3, last),
+            (LOAD, 0, 0, SECOND),
+            (JUMP_EQUAL, 1, 0, TYPE_INTO),
+            (JUMP_EQUAL, 0, 1, SET_CONSOLE),
             (ANSWER, 0, 0, REFUSE),
             (ANSWER, 0, 0, ALLOW),
         )
