@@ -50,16 +50,15 @@ print("att" + "ached")
 TAKE_PORT = """
 import socket, time
 while True:
-    for place in ("127.0.0.1", "0.0.0.0"):
-        one = socket.socket()
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for place, protocol in (("127.0.0.1", 0), ("0.0.0.0", 0), ("127.0.0.1", 262)):
         try:
-            one.bind((place, {port}))
-            one.listen()
-            print("taken", flush=True)
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol) as one:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                one.bind((place, {port}))
+                one.listen()
+                print("taken", flush=True)
         except OSError:
             pass
-        one.close()
     print("tried", flush=True)
     time.sleep(0.02)
 """
