@@ -1,14 +1,20 @@
 """What an agent sees, by whose chat it works in: no two people share its home, and in a group it
 has no more than a member may have."""
 
+import os
 from pathlib import Path
 
+import pytest
+
+from koboshi.app.agent_trial import run_inside
 from koboshi.app.builders.agents import LocalPrograms
 from koboshi.boundary.enclosure import Enclosure, Exceptions
+from koboshi.boundary.probe import probe
 from koboshi.config import AgentConfig, Config, GatewayConfig
 from koboshi.domain.ids import SessionId
 from koboshi.domain.role import Role, RoleStanding
 from koboshi.domain.sandbox import Boundary, Sandbox
+from koboshi.runner.landlock import KEYRING_CALLS, SET_CONSOLE, TYPE_INTO
 
 OWNER = RoleStanding(role=Role.OWNER)
 ANN = RoleStanding(role=Role.MEMBER, folder="people/s2")
@@ -70,3 +76,25 @@ def test_without_a_boundary_an_agent_works_in_chats_of_owners_alone(tmp_path: Pa
     refused = on_host.program("fake", SessionId(4), GROUP)
     assert isinstance(refused, str)
     assert "it needs one" in refused
+
+
+def test_a_login_cannot_type_into_the_terminal_that_it_runs_at(tmp_path: Path) -> None:
+    """It would type what the owner's own shell reads next, outside. Nor has it the owner's keys."""
+    if probe().best is Boundary.NONE or os.uname().machine not in KEYRING_CALLS:
+        pytest.skip(f"no sandbox holds here, or its calls are not known: {probe().reasons}")
+    config = programs(tmp_path).config
+    keys = KEYRING_CALLS[os.uname().machine][0][1]
+    code = f"""
+import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+with open("seen", "w") as file:
+    for request in ({TYPE_INTO}, {SET_CONSOLE}, 0x5413):
+        print(libc.ioctl(0, request, b"x" * 64), ctypes.get_errno(), file=file)
+    print(libc.syscall({keys}, 0, -3, 0), ctypes.get_errno(), file=file)
+"""
+
+    assert run_inside(config, "fake", ("python3", "-I", "-c", code)) == 0
+
+    typed, set_up, asked, key = (tmp_path / "work" / "seen").read_text().splitlines()
+    assert (typed, set_up, key) == ("-1 1", "-1 1", "-1 1")
+    assert asked != "-1 1", "a terminal can still be asked for its size"

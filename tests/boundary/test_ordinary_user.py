@@ -5,7 +5,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -27,19 +29,24 @@ TESTS = [
 ]
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Every user may enter and write it. Those of pytest are closed anew whenever another run of it
+    begins on this machine."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="these tests run as an ordinary user anyway")
 @pytest.mark.parametrize("tests", TESTS if WANTS_ALL else TESTS[:1])
-def test_it_holds_for_an_ordinary_user(tests: str, tmp_path: Path) -> None:
+def test_it_holds_for_an_ordinary_user(tests: str, open_folder: Path) -> None:
     """Issue 15: bubblewrap and Landlock need no special rights."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.is_relative_to("/tmp") and folder != Path("/tmp"):
-            folder.chmod(0o755)
-    tmp_path.chmod(0o777)
     become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     packages = sysconfig.get_path("purelib")
     environment = {
         "PATH": "/usr/bin:/bin",
-        "HOME": str(tmp_path),
+        "HOME": str(open_folder),
         "PYTHONPATH": f"{ROOT / 'src'}:{packages}:{ROOT}",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
@@ -50,7 +57,7 @@ def test_it_holds_for_an_ordinary_user(tests: str, tmp_path: Path) -> None:
         pytest.skip("no other user can run these tests with the interpreter of the system")
 
     ended = subprocess.run(
-        [*become, *python, f"--basetemp={tmp_path / 'as-nobody'}", *tests.split()],
+        [*become, *python, f"--basetemp={open_folder / 'as-nobody'}", *tests.split()],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
 

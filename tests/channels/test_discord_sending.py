@@ -239,6 +239,23 @@ async def test_what_a_person_decides_about_is_shown_letter_by_letter(
     assert isinstance(await channel.send(refused), Refused)
 
 
+async def test_words_in_what_is_decided_about_cannot_pass_for_ours(
+    fake: FakeDiscord, channel: DiscordChannel, place: state.DiscordChannel
+) -> None:
+    """No block can hold a fence. Then every line of it stands behind a bar, and none of ours."""
+    literal = "ls\n\nIt stays inside the boundary.\n\n: '```'; rm -rf ~"
+    text = f"Run this?\n\n{literal}\n\nAsked by Ann."
+    begin = text.index(literal)
+    await channel.send(owed(route_of(place), text, literal=(begin, begin + len(literal))))
+
+    (asked,) = fake.world.messages_seen(place)
+    lines = shown_by_discord(asked.content).split("\n")
+    assert [line[2:] for line in lines if line.startswith("> ")] == literal.split("\n")
+    assert [line for line in lines if not line.startswith("> ")] == [
+        *("Run this?", "", "", "Asked by Ann."),
+    ]
+
+
 def shown_by_discord(content: str) -> str:
     """As a reader sees it: fences are not shown, and a backslash shows the mark behind it."""
     shown, fenced = [], False

@@ -14,14 +14,19 @@ from pathlib import Path
 
 import pytest
 
+import koboshi as koboshi_package
 from koboshi.boundary.probe import probe
 from tests.cli.process import KOBOSHI, Gateway, gateway, koboshi, until
 from tests.harness.ports import free_port
 from tests.harness.rows import glance
+from tests.harness.tally import WANTS_ALL
 
 DENIED = (sys.executable, "-m", "tests.harness.denied", "namespaces", KOBOSHI)
 BOUNDARIES = [((KOBOSHI,), "bubblewrap"), (DENIED, "landlock")]
 CHAT = "terminal"
+OURS = sorted({sys.prefix, sys.base_prefix, str(Path(koboshi_package.__file__).parents[1])})
+"""Our own program, which commands do not see unless it is installed with the system."""
+MODES: list[tuple[str, list[str]]] = [("workspace", []), ("workspace", OURS), ("locked", OURS)]
 ASK_CONTROL = """
 import glob, json, os, socket
 for path in glob.glob("{home}/*.sock") + ["{home}/control.sock"]:
@@ -45,20 +50,20 @@ print("att" + "ached")
 TAKE_PORT = """
 import socket, time
 while True:
-    for place in ("127.0.0.1", "0.0.0.0"):
-        one = socket.socket()
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for place, protocol in (("127.0.0.1", 0), ("0.0.0.0", 0), ("127.0.0.1", 262)):
         try:
-            one.bind((place, {port}))
-            one.listen()
-            print("taken", flush=True)
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol) as one:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                one.bind((place, {port}))
+                one.listen()
+                print("taken", flush=True)
         except OSError:
             pass
-        one.close()
     print("tried", flush=True)
     time.sleep(0.02)
 """
 WAYS = {
+    "our own program": "{koboshi} --version",
     "chat says yes": "{koboshi} chat --once yes --home {home}",
     "a link to the page": "{koboshi} open --print --home {home}",
     "a code is approved": "{koboshi} pairing approve ABCDEFGH --home {home}",
@@ -120,20 +125,27 @@ def secrets_of(home: Path) -> list[str]:
     return [(home / name).read_text().strip() for name in ("control-key", "web-token")]
 
 
+@pytest.mark.parametrize("sandbox, ours", MODES if WANTS_ALL else MODES[:1])
 @pytest.mark.parametrize("command, name", BOUNDARIES)
 def test_no_way_of_the_agent_approves_its_own_command(
-    home: Path, tmp_path: Path, command: tuple[str, ...], name: str
+    home: Path, tmp_path: Path, command: tuple[str, ...], name: str, sandbox: str, ours: list[str]
 ) -> None:
     if reason := getattr(probe(), name):
         pytest.skip(f"{name}: {reason}")
     workdir = tmp_path / "workdir"
-    port = {"KOBOSHI__CHANNELS__WEB__MAIN__PORT": str(free_port())}
-    with gateway(home, command=command, KOBOSHI__GATEWAY__WORKDIR=str(workdir), **port) as one:
+    settings = {
+        "KOBOSHI__GATEWAY__WORKDIR": str(workdir),
+        "KOBOSHI__CHANNELS__WEB__MAIN__PORT": str(free_port()),
+        "KOBOSHI__TOOLS__SANDBOX": sandbox,
+        "KOBOSHI__TOOLS__READABLE": json.dumps(ours),
+    }
+    with gateway(home, command=command, **settings) as one:
         asks_to_leave(one)
         before = (secrets_of(home), one.asked(ask="browsers")["browsers"])
         found = tries(one, list(WAYS.values()))
 
         assert len(WAYS) >= 12
+        assert found.startswith("koboshi ") or not ours, "our own program can be started"
         assert found.endswith("tried\n"), "all of them were tried"
         assert len(one.asked(ask="questions")["questions"]) == 1
         assert (secrets_of(home), one.asked(ask="browsers")["browsers"]) == before

@@ -7,24 +7,32 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.domain.sandbox import Boundary
+from koboshi.domain.sandbox import Boundary, Sandbox
 from tests.harness.polling import WITHIN_S
+from tests.harness.tally import WANTS_ALL
 from tests.hostile.spellings import DESTROY, PROGRAMS, STEAL
 from tests.runner.insides import CONFINED, confining
 from tests.runner.yard import Yard
 
 CANARY = "canary\n"
+MODES = [Sandbox.WORKSPACE, Sandbox.LOCKED] if WANTS_ALL else [Sandbox.WORKSPACE]
 
 
 class Corpus:
     """Every spelling with a victim of its own, run by one command."""
 
-    def __init__(self, folder: Path, boundary: Boundary, spellings: list[str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        boundary: Boundary,
+        spellings: list[str],
+        sandbox: Sandbox = Sandbox.WORKSPACE,
+    ) -> None:
         self.folder = folder
         self.spellings = spellings
         workdir = folder / "workdir"
         workdir.mkdir(parents=True)
-        confine = confining(boundary, workdir, folder / "kept")
+        confine = confining(boundary, workdir, folder / "kept", sandbox)
         self.yard = Yard(folder / "processes", workdir=workdir, confine=confine)
         for number, spelling in enumerate(spellings):
             (self.victim(number) / "sub").mkdir(parents=True)
@@ -87,22 +95,24 @@ def missing() -> Iterator[str]:
     return (name for name in PROGRAMS if shutil.which(name, path="/usr/bin:/bin") is None)
 
 
+@pytest.mark.parametrize("sandbox", MODES)
 @pytest.mark.parametrize("boundary", CONFINED)
 async def test_no_spelling_touches_a_canary_inside_a_boundary(
-    tmp_path: Path, boundary: Boundary
+    tmp_path: Path, boundary: Boundary, sandbox: Sandbox
 ) -> None:
-    corpus = Corpus(tmp_path, boundary, DESTROY)
+    corpus = Corpus(tmp_path, boundary, DESTROY, sandbox)
 
     await corpus.run()
 
     assert corpus.touched() == []
 
 
+@pytest.mark.parametrize("sandbox", MODES)
 @pytest.mark.parametrize("boundary", CONFINED)
 async def test_no_spelling_steals_a_canary_inside_a_boundary(
-    tmp_path: Path, boundary: Boundary
+    tmp_path: Path, boundary: Boundary, sandbox: Sandbox
 ) -> None:
-    corpus = Corpus(tmp_path, boundary, STEAL)
+    corpus = Corpus(tmp_path, boundary, STEAL, sandbox)
 
     await corpus.run()
 

@@ -17,7 +17,9 @@ everywhere = pytest.mark.parametrize("yard", [Boundary.NONE, *CONFINED], indirec
 inside = pytest.mark.parametrize("yard", CONFINED, indirect=True)
 
 
-def confining(boundary: Boundary, workdir: Path, kept: Path) -> Callable[[str], Confinement]:
+def confining(
+    boundary: Boundary, workdir: Path, kept: Path, sandbox: Sandbox = Sandbox.WORKSPACE
+) -> Callable[[str], Confinement]:
     """What confines a command that begins in a folder of `workdir`; the test is skipped where the
     machine cannot."""
     if boundary is Boundary.NONE:
@@ -25,7 +27,7 @@ def confining(boundary: Boundary, workdir: Path, kept: Path) -> Callable[[str], 
     if reason := getattr(probe(), boundary):
         pytest.skip(f"{boundary}: {reason}")
     enclosure = Enclosure(
-        sandbox=Sandbox.WORKSPACE,
+        sandbox=sandbox,
         boundary=boundary,
         workdirs=(str(workdir),),
         kept=str(kept),

@@ -22,7 +22,13 @@ import pytest
 from koboshi.boundary.port_guard import PortGuard
 from koboshi.domain.sandbox import Boundary, Sandbox
 from koboshi.ports.runners import EndedBy
-from koboshi.runner.landlock import ABI_OF_PORTS, ABI_OF_SCOPES, no_sockets, version
+from koboshi.runner.landlock import (
+    ABI_OF_PORTS,
+    ABI_OF_SCOPES,
+    KEYRING_CALLS,
+    no_sockets,
+    version,
+)
 from tests.harness.insiders import living_of
 from tests.harness.polling import until
 from tests.runner.scene import Scene
@@ -197,6 +203,9 @@ async def test_locked_has_no_network(scene: Scene, sandbox: Sandbox) -> None:
     ways = said.split()
     assert (code, ways[-1]) == (0, "through"), said
     assert has_letter is (sandbox is Sandbox.WORKSPACE)
+    if version() >= ABI_OF_SCOPES:
+        # The desktop's: who talks to it types what it likes, outside.
+        assert "abstract" not in ways
     if sandbox is Sandbox.WORKSPACE:
         assert "tcp" in ways
     elif scene.enclosure.boundary is Boundary.LANDLOCK:
@@ -209,6 +218,21 @@ async def test_locked_has_no_network(scene: Scene, sandbox: Sandbox) -> None:
 def test_the_network_cannot_be_taken_away_on_a_machine_that_is_not_known() -> None:
     with pytest.raises(OSError, match="on riscv64"):
         no_sockets("riscv64")
+
+
+OTHER_STREAMS = """
+import ctypes, socket, sys
+for family, protocol in ((2, 262), (10, 262), (2, 256), (43, 0), (43, 1)):
+    try:
+        one = socket.socket(family, socket.SOCK_STREAM, protocol)
+        one.bind(("127.0.0.1" if family != 10 else "::1", int(sys.argv[1])))
+    except OSError:
+        continue
+    print("taken by", family, protocol)
+if ctypes.CDLL(None).syscall(425, 1, ctypes.create_string_buffer(120)) >= 0: print("a ring")
+socket.socketpair()
+print("a pair")
+"""
 
 
 async def test_our_own_port_can_be_neither_taken_nor_reached(scene: Scene) -> None:
@@ -227,9 +251,13 @@ async def test_our_own_port_can_be_neither_taken_nor_reached(scene: Scene) -> No
     bind = "import socket, sys; socket.socket().bind(('127.0.0.1', int(sys.argv[1])))"
     taken, _ = await scene.run(f"{python(bind)} {mine}")
     other_taken, _ = await scene.run(f"{python(bind)} {free}")
+    # Other ways to be a server of TCP, which Landlock's rules for ports do not know.
+    ways = f"{python(OTHER_STREAMS)} {mine}"
+    _, others = await scene.run(ways)
 
     assert (reached, taken) == (1, 1)
     assert (other_reached, said, other_taken) == (0, "", 0)
+    assert others == "a pair\n"
 
 
 async def test_nothing_of_a_command_is_left_when_it_has_ended(scene: Scene) -> None:
@@ -319,3 +347,57 @@ async def test_commands_find_the_programs_of_the_system(scene: Scene) -> None:
     assert code == 0
     assert "/usr/bin" in output.splitlines()[-1].split(":")
     assert "/nowhere/bin" not in output
+
+
+async def test_nothing_of_the_view_can_be_mounted_anew(scene: Scene, tmp_path: Path) -> None:
+    """Not by root either, which bubblewrap leaves its special rights unless they are taken."""
+    (books := tmp_path / "books").mkdir()
+    (books / "file").write_text("read only\n")
+    secret = scene.yard.workdir / "token"
+    secret.write_text("a-secret-key")
+    is_covering = scene.enclosure.boundary is Boundary.BUBBLEWRAP
+    scene.enclosure = replace(
+        scene.enclosure, hidden=(*scene.enclosure.hidden, *([str(secret)] if is_covering else ()))
+    )
+    scene.allow(readable=(*scene.enclosure.exceptions.readable, str(books)))
+
+    _, output = await scene.run(
+        f"mount -o remount,bind,rw {books}; echo more >> {books}/file; "
+        f"umount {secret}; {'cat token;' * is_covering} grep -h ^Cap /proc/self/status"
+    )
+
+    assert (books / "file").read_text() == "read only\n"
+    assert "a-secret-key" not in output
+    rights = dict(line.split(":\t") for line in output.splitlines() if line.startswith("Cap"))
+    assert {rights["CapEff"], rights["CapPrm"]} == {"0" * 16}
+
+
+async def test_the_kernel_cannot_be_set_up_anew(scene: Scene) -> None:
+    """It starts what `core_pattern` names as root, outside. Root may write there without any
+    special right. What is written is what stands there."""
+    write = "said=$(cat /proc/sys/kernel/core_pattern); echo $said > /proc/sys/kernel/core_pattern"
+    code, output = await scene.run(f"ls /proc/sys/kernel >&2; {{ {write}; }} && echo written")
+
+    assert code != 0
+    assert "core_pattern" in output
+    assert "written" not in output
+
+
+async def test_keys_that_the_kernel_holds_for_the_gateways_user_are_out_of_reach(
+    scene: Scene,
+) -> None:
+    """Tickets of Kerberos, for one: a program inherits the keyring of its session."""
+    if os.uname().machine not in KEYRING_CALLS:
+        pytest.skip("the calls of this machine are not known")
+    (first, last), _ = KEYRING_CALLS[os.uname().machine]
+    call = (
+        "ctypes.set_errno(0), libc.syscall(number, b'user', b'x', None, 0, -3), ctypes.get_errno()"
+    )
+    code = f"""
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+print(*[({call})[1:] for number in range({first}, {last + 1})])
+"""
+    _, output = await scene.run(f"python3 -I -c {shlex.quote(code)}")
+
+    assert output == "(-1, 1) (-1, 1) (-1, 1)\n"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from koboshi.boundary.probe import Probe, probe
 from koboshi.boundary.program_files import files_of
 from koboshi.config.loading import load
 from koboshi.domain.sandbox import Boundary
+from koboshi.runner.landlock import ABI_OF_SCOPES, version
 from koboshi.stores.home_id import home_id
 from koboshi.tools.mcp import McpServers
 from tests.tools.servers import LIMITS, call, descendants_of, is_alive, told, until
@@ -25,7 +27,7 @@ pytest.importorskip("mcp")
 
 CANARY = "canary-91c4"
 LOOK = '''
-import os, sys, json
+import os, socket, sys, json
 from mcp.server.mcpserver import MCPServer
 
 server = MCPServer("looking")
@@ -45,6 +47,15 @@ def put(path: str) -> str:
     try:
         with open(path, "w") as file:
             file.write("put")
+        return "yes"
+    except OSError as error:
+        return "no: " + type(error).__name__
+
+@server.tool(structured_output=False)
+def reach(place: str) -> str:
+    """Connect to a socket."""
+    try:
+        socket.socket(socket.AF_UNIX).connect("\\0" + place)
         return "yes"
     except OSError as error:
         return "no: " + type(error).__name__
@@ -120,6 +131,10 @@ async def test_a_program_sees_itself_and_its_home_and_nothing_of_a_session(
     named.mkdir()
     servers = servers_of(root, monkeypatch, writable=[str(named)])
     async with kept(servers):
+        with socket.socket(socket.AF_UNIX) as desktop:
+            desktop.bind(f"\0koboshi-test-{root.name}")
+            desktop.listen()
+            reached = await answer_of(servers, "x_reach", place=f"koboshi-test-{root.name}")
         seen = json.loads(await answer_of(servers, "x_around"))
         refused = [
             await answer_of(servers, "x_look", path=str(root / path))
@@ -133,6 +148,7 @@ async def test_a_program_sees_itself_and_its_home_and_nothing_of_a_session(
 
     assert all(each.startswith("no: ") for each in refused)
     assert CANARY not in str(refused)
+    assert reached == "no: PermissionError" or version() < ABI_OF_SCOPES
     assert "MCPServer" in own
     assert list(puts.values())[:2] == ["yes", "yes"]
     assert list(puts.values())[2].startswith("no: ")

@@ -24,7 +24,7 @@ from koboshi.ports.agents import AgentLanguage, AgentProgram
 from koboshi.ports.runners import Confinement, Life
 from koboshi.processes.runners import LocalRunners
 from koboshi.processes.wires import LocalWires
-from koboshi.runner.landlock import restrict
+from koboshi.runner.landlock import leave_host, restrict
 
 ONE = ProcessId(1)
 OWNER = RoleStanding(role=Role.OWNER)
@@ -180,7 +180,7 @@ def run_inside(config: Config, name: str, command: tuple[str, ...]) -> int:
             env=environment,
             pass_fds=files,
             check=False,
-            preexec_fn=(lambda: restrict(grants, has_network=True)) if is_landlock else None,
+            preexec_fn=(lambda: restrict(grants, has_network=True)) if is_landlock else leave_host,
         )
     except OSError as error:
         raise TrialFailed(f"{command[0]} cannot be started: {error.strerror}") from error

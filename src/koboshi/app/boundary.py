@@ -152,9 +152,11 @@ def _own_files(
 
 
 def touchable_of(config: Config) -> tuple[str, ...]:
-    """Folders that programs of some chat or server may write, without links."""
+    """Folders that programs of some chat, server or agent may write, without links."""
     servers = (path for server in config.mcp for path in server.writable)
-    named = (str(config.gateway.workdir), *config.tools.writable, *servers)
+    agents = (path for agent in config.agents for path in agent.writable)
+    cwds = (str(agent.cwd) for agent in config.agents if agent.cwd is not None)
+    named = (str(config.gateway.workdir), *config.tools.writable, *servers, *agents, *cwds)
     return tuple(map(os.path.realpath, _full(named)))
 
 

@@ -13,7 +13,8 @@ PROGRAM = "bwrap"
 OPENED = "open:"
 
 # `--unshare-user-try`: root has namespaces without one. The network is shared unless it is taken
-# away. `--die-with-parent`: the parent is the runner, which outlives the gateway.
+# away. `--die-with-parent`: the parent is the runner, which outlives the gateway. `--cap-drop`:
+# root would keep the right to mount, and so make writable or uncover what it is shown.
 BASE = (
     "--unshare-user-try",
     "--unshare-ipc",
@@ -21,6 +22,8 @@ BASE = (
     "--unshare-uts",
     "--unshare-cgroup-try",
     "--die-with-parent",
+    "--cap-drop",
+    "ALL",
 )
 _BINDS = {Access.READ: "--ro-bind", Access.WRITE: "--bind", Access.DEVICE: "--dev-bind"}
 

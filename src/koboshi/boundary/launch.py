@@ -75,6 +75,8 @@ def confine(settings: "LaunchSettings") -> None:
         if settings["grants"]:
             grants = [(os.fsencode(path), rights) for path, rights in settings["grants"]]
             landlock.restrict(grants, has_network=settings["has_network"])
+        if settings["launcher"]:
+            landlock.leave_host()
     except OSError as error:
         sys.exit(f"its sandbox did not start: {error.strerror}")
 

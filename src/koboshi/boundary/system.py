@@ -27,12 +27,20 @@ COPIED_BYTES_MAX = 128_000
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 
 
+SETTINGS = ("/proc/sys", "/proc/fs", "/proc/scsi", "/proc/acpi")
+"""Where the kernel is set up. Root may write there without any special right, and bubblewrap leaves
+them as they are: it looks only whether the folder itself can be written."""
+
+
 def places(boundary: Boundary) -> tuple[Place, ...]:
     """The system, read-only."""
     found = [each for each in FOLDERS if os.path.isdir(each)]
     if boundary is Boundary.BUBBLEWRAP:
         # Links are made as links (`links`): a program may look where they lead.
-        return (*_read(each for each in found if not os.path.islink(each)), *_etc(boundary))
+        shown = [each for each in found if not os.path.islink(each)]
+        if os.geteuid() == 0:
+            shown += [each for each in SETTINGS if os.path.isdir(each)]
+        return (*_read(shown), *_etc(boundary))
     # One of them is a link.
     known = (os.path.realpath(f"/dev/{name}") for name in DEVICES)
     devices = (Place.same(path, Access.DEVICE) for path in dict.fromkeys(known))

@@ -61,6 +61,8 @@ def become(
         # Without the dashes a command that begins with one would be read as an option.
         program = [said.shell, b"-c", b"--", said.command]
         if around is not None:
+            task = b"cannot be confined"
+            landlock.leave_host()
             program = around.wrapped(said.launcher, said.shell, said.command)
         elif said.is_confined:
             task = b"cannot be confined"

@@ -48,7 +48,25 @@ IO_RING_SETUP = 425
 """Rings make sockets past the filter. The number is the same on every machine."""
 FOREIGN_CALLS = 0x40000000
 """From here on the numbers are those of another way to call (x32)."""
-LOAD, JUMP_EQUAL, JUMP_FROM, ANSWER = 0x20, 0x15, 0x35, 0x06
+NARROW_SOCKET_CALLS = {"x86_64": (359, 102), "aarch64": (281, 281)}
+"""The numbers of `socket` for programs of 32 bits; the second is one call for all of sockets."""
+OLD_SOCKET = 1
+"""What `socket` is called in that one."""
+KEYRING_CALLS = {
+    "x86_64": ((248, 250), (286, 288)),
+    "aarch64": ((217, 219), (309, 311)),
+}
+"""The first and the last number of what is done with keys that the kernel holds; then those for
+programs of 32 bits."""
+CONTROL_CALLS = {"x86_64": (16, 54), "aarch64": (29, 54)}
+"""The number of `ioctl`, and for programs of 32 bits."""
+TYPE_INTO, SET_CONSOLE = 0x5412, 0x541C
+"""What is asked of a terminal to have it read what no person typed."""
+SMC_FAMILY, SMC, MPTCP = 43, 256, 262
+"""Other ways to speak TCP. Landlock's rules for ports do not know them."""
+NUMBER, MACHINE, FIRST, SECOND, THIRD = 0, 4, 16, 24, 32
+"""Where a filter finds the number of a call, for which machine it is, and its arguments."""
+LOAD, JUMP_EQUAL, JUMP_FROM, JUMP_ABOVE, ANSWER = 0x20, 0x15, 0x35, 0x25, 0x06
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 FOLDER = 0o040000
 KIND = 0o170000
@@ -85,12 +103,13 @@ def restrict(grants: "Iterable[tuple[bytes, int]]", *, has_network: bool) -> Non
     calls.call(RESTRICT_SELF, rules, 0)
     posix.close(rules)
     give_up_capabilities(calls)
+    leave_owner(calls)
     if not has_network:
         calls.filter(no_sockets(posix.uname().machine))
 
 
 def can_cut_off() -> bool:
-    """Whether we know how to take the network away on this machine."""
+    """Whether we know the calls of this machine by which sockets are made."""
     return posix.uname().machine in SOCKET_CALLS
 
 
@@ -101,16 +120,51 @@ def no_sockets(machine: str) -> bytes:
         raise OSError(38, f"the network cannot be taken away on {machine}")
     name, socket = SOCKET_CALLS[machine]
     steps = (
-        (LOAD, 0, 0, 4),
+        (LOAD, 0, 0, MACHINE),
         (JUMP_EQUAL, 1, 0, name),
         (ANSWER, 0, 0, KILL),
-        (LOAD, 0, 0, 0),
+        (LOAD, 0, 0, NUMBER),
         (JUMP_FROM, 2, 0, FOREIGN_CALLS),
         (JUMP_EQUAL, 1, 0, socket),
         (JUMP_EQUAL, 0, 1, IO_RING_SETUP),
         (ANSWER, 0, 0, REFUSE),
         (ANSWER, 0, 0, ALLOW),
     )
+    return encoded(steps)
+
+
+def only_plain_streams(machine: str) -> bytes:
+    """The program that leaves TCP as the one way to serve on a port, for the kernel to run at each
+    system call. Of programs of 32 bits it refuses the old call: its arguments cannot be seen."""
+    name, socket = SOCKET_CALLS[machine]
+    narrow, old = NARROW_SOCKET_CALLS[machine]
+    return encoded(
+        (
+            (LOAD, 0, 0, MACHINE),
+            (JUMP_EQUAL, 6, 0, name),
+            (LOAD, 0, 0, NUMBER),
+            (JUMP_EQUAL, 14, 0, IO_RING_SETUP),
+            (JUMP_EQUAL, 7, 0, narrow),
+            (JUMP_EQUAL, 0, 11, old),
+            (LOAD, 0, 0, FIRST),
+            (JUMP_EQUAL, 10, 9, OLD_SOCKET),
+            (LOAD, 0, 0, NUMBER),
+            (JUMP_FROM, 8, 0, FOREIGN_CALLS),
+            (JUMP_EQUAL, 7, 0, IO_RING_SETUP),
+            (JUMP_EQUAL, 0, 5, socket),
+            (LOAD, 0, 0, FIRST),
+            (JUMP_EQUAL, 4, 0, SMC_FAMILY),
+            (LOAD, 0, 0, THIRD),
+            (JUMP_EQUAL, 2, 0, SMC),
+            (JUMP_EQUAL, 1, 0, MPTCP),
+            (ANSWER, 0, 0, ALLOW),
+            (ANSWER, 0, 0, REFUSE),
+        )
+    )
+
+
+def encoded(steps: "Iterable[tuple[int, int, int, int]]") -> bytes:
+    """Each step is a code, how many steps are left out if it holds and if not, and a value."""
     return b"".join(
         code.to_bytes(2, sys.byteorder)
         + bytes((if_true, if_false))
@@ -166,7 +220,57 @@ def deny_ports(ports: "Container[int]") -> bool:
     calls.prctl(SET_NO_NEW_PRIVS, 1)
     calls.call(RESTRICT_SELF, rules, 0)
     posix.close(rules)
+    if can_cut_off():
+        calls.filter(only_plain_streams(posix.uname().machine))
     return True
+
+
+def leave_host() -> None:
+    """Give up for this thread and all its children what bubblewrap leaves of the machine: sockets
+    that have a name and no path, which belong to the network that it shares, and were made outside;
+    the keys that the kernel holds for a user, and their terminal. Raises OSError."""
+    calls = Calls()
+    found = version()
+    calls.prctl(SET_NO_NEW_PRIVS, 1)
+    if found >= ABI_OF_SCOPES:
+        rules = calls.ruleset(found, 0, 0, SCOPE_ABSTRACT_SOCKETS)
+        calls.call(RESTRICT_SELF, rules, 0)
+        posix.close(rules)
+    leave_owner(calls)
+
+
+def leave_owner(calls: "Calls") -> None:
+    """Forbid what reaches the person beside the boundary, where we know the calls: to use keys that
+    the kernel holds for them, and to type into their terminal."""
+    if posix.uname().machine in KEYRING_CALLS:
+        calls.filter(no_keys(posix.uname().machine))
+
+
+def no_keys(machine: str) -> bytes:
+    """The program that refuses keyrings and false keystrokes, for the kernel to run at each system
+    call."""
+    (first, last), (narrow_first, narrow_last) = KEYRING_CALLS[machine]
+    control, narrow_control = CONTROL_CALLS[machine]
+    return encoded(
+        (
+            (LOAD, 0, 0, MACHINE),
+            (JUMP_EQUAL, 4, 0, SOCKET_CALLS[machine][0]),
+            (LOAD, 0, 0, NUMBER),
+            (JUMP_EQUAL, 7, 0, narrow_control),
+            (JUMP_FROM, 0, 10, narrow_first),
+            (JUMP_ABOVE, 9, 8, narrow_last),
+            (LOAD, 0, 0, NUMBER),
+            (JUMP_FROM, 6, 0, FOREIGN_CALLS),
+            (JUMP_EQUAL, 2, 0, control),
+            (JUMP_FROM, 0, 5, first),
+            (JUMP_ABOVE, 4, 3, last),
+            (LOAD, 0, 0, SECOND),
+            (JUMP_EQUAL, 1, 0, TYPE_INTO),
+            (JUMP_EQUAL, 0, 1, SET_CONSOLE),
+            (ANSWER, 0, 0, REFUSE),
+            (ANSWER, 0, 0, ALLOW),
+        )
+    )
 
 
 class Calls:

@@ -43,8 +43,7 @@ from koboshi.tools.declared import complaint_about, decode_arguments, result_tex
 from koboshi.tools.patterns import complaint_about_pattern
 
 COMMAND_CHARS_MAX = 64_000
-COMMAND_BYTES_MAX = 128_000
-"""What the system takes as one argument of a program."""
+COMMAND_BYTES_MAX = 128_000  # what the system takes as one argument of a program
 SLOW_SECONDS_MAX = 60.0
 """How much longer than its time limit a command may take to end."""
 NOT_AS_ALLOWED = (
@@ -92,7 +91,6 @@ class TerminalArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ]
         | None
     ) = None
-
     outside: Annotated[
         bool,
         Meta(
@@ -267,7 +265,9 @@ class TerminalTool:
         named = asked.workdir
         if named == "~" or named.startswith("~/"):
             named = self.enclosure.home_of() + named[1:]
-        return os.path.normpath(os.path.join(self.workdir, named))
+        path = os.path.normpath(os.path.join(self.workdir, named))
+        # The agent makes links inside. A person who lets it out is shown where they lead.
+        return os.path.realpath(path) if self._is_outside(asked) else path
 
     def _view_of(self, process: Process) -> View | None:
         """What the command sees; None if it runs on the host."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from koboshi import __version__
 from koboshi.app.boot_config import environment_of_commands
-from koboshi.app.boundary import guard_of
+from koboshi.app.boundary import guard_of, touchable_of
 from koboshi.app.builders.control import ends_of
 from koboshi.app.builders.shared import Shared
 from koboshi.app.zone import zone_of, zones_of
@@ -96,7 +96,8 @@ def _known(shared: Shared, standing: RoleStanding) -> tuple[Tool, ...]:
 
 
 def skills_of(config: Config) -> SkillFolder:
-    return SkillFolder(folder=config.memory.skills or config.home / SKILLS_FOLDER)
+    folder = config.memory.skills or config.home / SKILLS_FOLDER
+    return SkillFolder(folder=folder, touchable=touchable_of(config))
 
 
 def may_use_skills(config: Config, standing: RoleStanding) -> bool:

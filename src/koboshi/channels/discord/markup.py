@@ -2,7 +2,8 @@
 
 Discord shows the character behind a backslash as it is, if it is a mark. Inside code there are no
 escapes: code is fenced by more ticks than it holds, and a block that holds a fence is shown as
-escaped text instead, letter by letter.
+escaped text instead, letter by letter, with a bar before each of its lines: else they could pass
+for the words around them.
 """
 
 import re
@@ -32,7 +33,7 @@ def discord_text(shown: FormattedText) -> str:
                 ticks, pad = _ticks(text[span.begin : span.end])
                 return ticks + pad
             case "pre":
-                return "" if span in letters else f"{FENCE}{span.language}\n"
+                return "> " if span in letters else f"{FENCE}{span.language}\n"
             case "text_link":
                 return "["
             case "blockquote":
@@ -59,7 +60,7 @@ def discord_text(shown: FormattedText) -> str:
             written = piece
         else:
             written = _escaped(piece)
-        is_quoted = any(span.kind == "blockquote" for span in inside)
+        is_quoted = any(span.kind == "blockquote" or span in letters for span in inside)
         return written.replace("\n", "\n> ") if is_quoted else written
 
     return marked(shown, Markup(opening=opening, closing=closing, words=words))
