@@ -47,6 +47,15 @@ def test_a_members_chat_sees_its_own_folder_alone(workdir: Path, boundary: Bound
     assert not seen.may_read(str(workdir.parent / "books" / "x"))
 
 
+def test_what_the_owner_shows_is_for_the_owners_own_chats(workdir: Path) -> None:
+    """In a group the commands of members write the folder and the home that the owner's read."""
+    book = str(workdir.parent / "books" / "x")
+    in_a_group = RoleStanding(role=Role.OWNER, folder="people/s2")
+
+    assert view(workdir, OWNER).may_read(book)
+    assert not view(workdir, in_a_group).may_read(book)
+
+
 def test_an_owners_chat_does_not_see_the_folders_of_others(workdir: Path) -> None:
     """Nor can its agent exchange one for a link."""
     before = view(workdir, OWNER)

@@ -136,7 +136,8 @@ def enclosure_for(
     """What stands around the programs of a turn. A chat with a folder of its own sees that folder
     alone, and has a home of its own. What the owner shows beyond the folder is not for members, and
     what members have is not for the owner's chats, as far as the boundary can hide a part of what
-    it shows."""
+    it shows. In a group an owner's commands read what a member's have written, a `.gitconfig` too,
+    so what the owner shows is for the owner's own chats alone."""
     is_owner = standing.role.is_owner
     if whole is None or (whole.boundary is Boundary.NONE and not is_owner):
         return None
@@ -146,7 +147,7 @@ def enclosure_for(
         workdirs=(str(folder),) if standing.folder else whole.workdirs,
         workspace=folder.name if standing.folder else whole.workspace,
         hidden=whole.hidden if standing.folder else (*whole.hidden, *_of_others(whole, workdir)),
-        exceptions=whole.exceptions if is_owner else Exceptions(),
+        exceptions=whole.exceptions if is_owner and not standing.folder else Exceptions(),
     )
 
 
