@@ -10,6 +10,7 @@ from anyio import fail_after
 from koboshi.channels.common.calls import NoAnswer
 from koboshi.channels.common.reading import DELETED
 from koboshi.channels.discord import receiving
+from koboshi.channels.discord.gateway import GatewayClosed
 from koboshi.clock import SystemClock
 from koboshi.domain.outbox import Later, Unsure
 from tests.channels.discord_rig import Bot, owed, route_of
@@ -62,6 +63,19 @@ async def test_a_session_whose_address_is_gone_is_resumed_at_the_common_one(
         await bot.stores("missed")
 
     assert fake.gateway.sessions.resumed == 1
+
+
+async def test_a_gateway_that_begins_no_session_is_left(
+    fake: FakeDiscord, bot: Bot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It greets and acknowledges heartbeats, so the connection looks alive; we would wait for
+    ever."""
+    monkeypatch.setattr(receiving, "BEGIN_SECONDS", 0.05, raising=False)
+    fake.gateway.begins_none = True
+    async with bot.channel() as channel:
+        with fail_after(WITHIN_S), pytest.raises(GatewayClosed, match="no session"):
+            await channel.receive(bot.gateway.cursor, bot.gateway.accept)
+        assert channel.trouble is not None
 
 
 async def test_a_private_channel_is_opened_when_the_platform_lets_us(
