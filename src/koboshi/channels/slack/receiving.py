@@ -289,12 +289,13 @@ class Taking:
             if is_held or not self._is_behind(each)
         ]
         free = [each for each, is_held in found if not is_held and not self._is_behind(each)]
-        if aside:
-            await self.accept(aside)
         if arrived:
+            # No await since the look at what is behind: what is free there is stored here.
             cursor = self.cursor_token if self.moves_marks else None
             receipts = await self.catch_up.take(arrived, cursor)
             self.receiving.say_aside(free, receipts, self.tasks)
+        if aside:
+            await self.accept(aside)
         return [not is_held for is_held in held]
 
     async def _named(self, inbound: Inbound) -> Inbound:
