@@ -341,6 +341,14 @@ async def test_a_token_that_is_refused_makes_the_channel_unusable(which: str) ->
             await channel.receive(None, Inbox().accept)
 
 
+async def test_a_scope_that_a_later_start_needs_is_told_by_the_first() -> None:
+    """Else the app works until it has to catch up, and is down from then on."""
+    async with serving() as fake, a_slack_channel(fake) as channel:
+        fake.world.scopes -= {"mpim:read"}
+        with fail_after(WITHIN_S), pytest.raises(ChannelUnusable, match="mpim:read"):
+            await channel.receive(None, Inbox().accept)
+
+
 async def test_presses_and_commands_are_stored_once() -> None:
     async with serving() as fake, a_slack_channel(fake) as channel:
         inbox, world = Inbox(), fake.world

@@ -166,8 +166,10 @@ class SlackReceiving(Reachable):
         )
         place = None if cursor is None else place_in(cursor)
         if place is None:
-            # A first connection: what was said before is not for us.
+            # A first connection: what was said before is not for us. That conversations can be
+            # listed is tried all the same, before there is something to catch up with.
             taking.cursor = taking.first = ts_of(self.api.now_s)
+            await self._conversations()
             await taking.accept([], taking.cursor_token)
         else:
             taking.cursor, (taking.first, *_) = place.newest, (*place.threads, place.newest)
