@@ -341,6 +341,17 @@ async def test_a_token_that_is_refused_makes_the_channel_unusable(which: str) ->
             await channel.receive(None, Inbox().accept)
 
 
+async def test_tokens_of_two_apps_make_the_channel_unusable() -> None:
+    """What one app is told cannot be answered by the other."""
+    async with serving() as fake, a_slack_channel(fake) as channel:
+        fake.sockets.app_id = "A0OTHER"
+        with fail_after(WITHIN_S), pytest.raises(ChannelUnusable, match=r"A0OTHER.*A0KOBOSHI"):
+            await channel.receive(None, Inbox().accept)
+        fake.world.scopes -= {"users:read"}  # now Slack does not tell whose bot it is
+        async with receiving(channel, Inbox().accept):
+            pass
+
+
 async def test_a_scope_that_a_later_start_needs_is_told_by_the_first() -> None:
     """Else the app works until it has to catch up, and is down from then on."""
     async with serving() as fake, a_slack_channel(fake) as channel:

@@ -172,6 +172,14 @@ def user_info(call: Call) -> JSON:
     return {"user": member.as_json(TEAM)}
 
 
+def bot_info(call: Call) -> JSON:
+    call.needs("users:read")
+    if call.text("bot") != BOT_ID:
+        refuse("bot_not_found")
+    about = {"id": BOT_ID, "app_id": APP, "user_id": BOT_USER, "name": call.world.bot.name}
+    return {"bot": {**about, "deleted": False, "updated": 0, "icons": {}}}
+
+
 def add_reaction(call: Call) -> JSON:
     call.needs("reactions:write")
     post = call.place().posts.get(call.text("timestamp"))
@@ -316,6 +324,7 @@ METHODS: dict[str, Callable[[Call], JSON]] = {
     "conversations.info": conversation_info,
     "conversations.open": open_conversation,
     "users.info": user_info,
+    "bots.info": bot_info,
     "reactions.add": add_reaction,
     "assistant.threads.setStatus": set_status,
     "files.getUploadURLExternal": get_upload_url,

@@ -22,6 +22,7 @@ it is not acknowledged; after some minutes it gives up. The history of conversat
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -45,7 +46,7 @@ from koboshi.channels.slack.options import SlackOptions
 from koboshi.channels.slack.outcomes import NOT_LET_IN, RATE_LIMITED
 from koboshi.channels.slack.places import ChatPlace, ChatPlaces, place_in
 from koboshi.channels.slack.request_url import RequestUrl
-from koboshi.channels.slack.types import SlackConversationPage, SlackReply
+from koboshi.channels.slack.types import SlackBotReply, SlackConversationPage, SlackReply
 from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.hearing import Hearing
 from koboshi.domain.inbox import EntryState
@@ -127,6 +128,7 @@ class SlackReceiving(Reachable):
                 await Links(
                     api=self.api,
                     app_token=self.options.app_token,
+                    app_id=await self._app_of(reader.bot_id),
                     clock=self.clock,
                     take=taking.take_all,
                     hear=self.hear,
@@ -151,6 +153,13 @@ class SlackReceiving(Reachable):
             chars_max=self.options.message_chars_max,
             commands=self.options.commands,
         )
+
+    async def _app_of(self, bot_id: str) -> str:
+        """The app that a bot is of; empty if Slack does not tell it to us."""
+        with suppress(NoAnswer):
+            answered = await self.api.read("bots.info", {"bot": bot_id})
+            return answered.read(SlackBotReply).bot.app_id
+        return ""
 
     async def _begin(self, taking: "Taking", cursor: str | None) -> None:
         """Slack can tell us of what is said from now on: see what was said before."""
