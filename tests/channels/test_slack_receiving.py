@@ -341,6 +341,20 @@ async def test_a_token_that_is_refused_makes_the_channel_unusable(which: str) ->
             await channel.receive(None, Inbox().accept)
 
 
+async def test_names_that_do_not_come_are_not_waited_for_one_by_one() -> None:
+    """Slack waits for an acknowledgement for three seconds; a crowd without names must not take
+    a second for each person."""
+    async with serving() as fake, a_slack_channel(fake) as channel:
+        inbox, world = Inbox(), fake.world
+        fake.faults.add("hang", "users.info", count=None)
+        crowd = [world.user(f"Person{number}") for number in range(4)]
+        async with receiving(channel, inbox.accept):
+            for person in crowd:
+                world.say(world.im(person), person, person.name)
+            await until(lambda: len(inbox.texts) == len(crowd))
+        assert len(fake.history.of("users.info")) == 1
+
+
 async def test_tokens_of_two_apps_make_the_channel_unusable() -> None:
     """What one app is told cannot be answered by the other."""
     async with serving() as fake, a_slack_channel(fake) as channel:
