@@ -59,7 +59,7 @@ class SocketLink:
                     pass
         except TimeoutError:
             raise NoAnswer("the socket said nothing") from None
-        return hello.connection_info.app_id
+        return hello.greets.app_id
 
     async def read(
         self, take: Callable[[Arrived], Awaitable[None]], hear: Callable[[], None]

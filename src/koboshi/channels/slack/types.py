@@ -146,7 +146,7 @@ class SlackEnvelope(Struct, frozen=True):
     type: str = ""
     envelope_id: str = ""
     reason: str = ""
-    connection_info: SlackAppOf = SlackAppOf()
+    greets: SlackAppOf = field(default=SlackAppOf(), name="connection_info")
     payload: Raw = Raw(b"{}")
 
 
