@@ -25,6 +25,8 @@ class Homeserver:
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     sent: dict[str, str] = field(default_factory=dict)
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    asked_from: int = 0
+    """Behind how many events the account last asked for more: those it has taken in."""
 
     def say(self, room: str, text: str) -> None:
         self._add(room, self.people[room], {"msgtype": "m.text", "body": text})
@@ -54,6 +56,7 @@ class Homeserver:
             case "GET", ["sync"]:
                 query = parse_qs(parts.query)
                 since = int(query["since"][0]) if "since" in query else len(self.events)
+                self.asked_from = since
                 return "200 OK", await self._sync(since, int(query["timeout"][0]) / 1000)
             case "GET", ["rooms", room, "joined_members"]:
                 return "200 OK", {"joined": {BOT: {}, self.people[room]: {}}}

@@ -47,6 +47,18 @@ async def test_missing_scopes_are_told_with_what_they_cost(tmp_path: Path) -> No
     assert all(each.remedy for each in found if each.severity != "ok")
 
 
+async def test_without_the_scopes_to_list_conversations_the_doctor_is_not_content(
+    tmp_path: Path,
+) -> None:
+    """Slack lists nothing at all if one kind of those that are asked for may not be listed."""
+    lists = {"channels:read", "groups:read", "im:read", "mpim:read"}
+    async with serving() as fake:
+        fake.world.scopes -= lists
+        found = await findings(config_of(tmp_path, fake))
+    wrong = "\n".join(each.words for each in found if each.severity == "error")
+    assert [scope for scope in lists if scope not in wrong] == []
+
+
 async def test_a_token_that_is_refused_is_told(tmp_path: Path) -> None:
     async with serving() as fake:
         wrong = config_of(tmp_path, fake, SLACK_BOT_TOKEN="xoxb-1-2-wrong")

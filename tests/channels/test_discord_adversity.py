@@ -5,15 +5,19 @@ from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
+from anyio import fail_after
 
+from koboshi.channels.common.calls import NoAnswer
 from koboshi.channels.common.reading import DELETED
 from koboshi.channels.discord import receiving
+from koboshi.channels.discord.gateway import GatewayClosed
 from koboshi.clock import SystemClock
-from koboshi.domain.outbox import Later
+from koboshi.domain.outbox import Later, Unsure
 from tests.channels.discord_rig import Bot, owed, route_of
 from tests.channels.fakes import until
 from tests.fakes.discord.server import FakeDiscord, serving_discord
 from tests.fakes.discord.state import DiscordChannel, DiscordUser
+from tests.harness.polling import WITHIN_S
 from tests.harness.ports import free_port
 
 
@@ -59,6 +63,19 @@ async def test_a_session_whose_address_is_gone_is_resumed_at_the_common_one(
         await bot.stores("missed")
 
     assert fake.gateway.sessions.resumed == 1
+
+
+async def test_a_gateway_that_begins_no_session_is_left(
+    fake: FakeDiscord, bot: Bot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It greets and acknowledges heartbeats, so the connection looks alive; we would wait for
+    ever."""
+    monkeypatch.setattr(receiving, "BEGIN_SECONDS", 0.05, raising=False)
+    fake.gateway.begins_none = True
+    async with bot.channel() as channel:
+        with fail_after(WITHIN_S), pytest.raises(GatewayClosed, match="no session"):
+            await channel.receive(bot.gateway.cursor, bot.gateway.accept)
+        assert channel.trouble is not None
 
 
 async def test_a_private_channel_is_opened_when_the_platform_lets_us(
@@ -165,3 +182,23 @@ async def test_what_stands_before_the_platform_asks_for_a_long_pause_without_its
     assert isinstance(again, Later)
     assert again.wait_ms >= 590_000
     assert len(fake.history.of("createMessage")) == 1
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_what_stands_before_the_platform_says_nothing_about_a_channel_or_a_message(
+    fake: FakeDiscord, bot: Bot, place: DiscordChannel, ann: DiscordUser, status: int
+) -> None:
+    """A page instead of JSON. Taken for the platform's word it would lose what was missed, and an
+    answer with it."""
+    bot.forget_session()
+    fake.world.say(place, ann, "missed")
+    fake.faults.add("status", "getMessages", status=status)
+    fake.faults.add("status", "createMessage", status=status)
+    async with bot.channel() as channel:
+        with fail_after(WITHIN_S), pytest.raises(NoAnswer):
+            await channel.receive(bot.gateway.cursor, bot.gateway.accept)
+        assert isinstance(await channel.send(owed(route_of(place))), Unsure)
+    async with bot.connected():
+        await bot.is_whole()
+
+    assert "missed" in bot.texts

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from anyio import create_task_group
+from anyio import create_task_group, fail_after
 
 from koboshi.app.platforms.platform import ProbeFailed
 from koboshi.app.platforms.registry import platform_of
+from koboshi.channels.common.calls import NoAnswer
 from koboshi.channels.common.reading import DELETED
 from koboshi.channels.matrix import session as session_module
 from koboshi.channels.matrix.invitations import JOIN_AGAIN_SECONDS
@@ -25,7 +26,7 @@ from tests.channels.matrix_rig import MAIN, NOTHING_NEAR, MatrixRig, a_channel, 
 from tests.channels.proxy import wire
 from tests.channels.telegram_rig import YES_NO, owed
 from tests.fakes.telegram.wire import Reply
-from tests.harness.polling import until, until_asked
+from tests.harness.polling import WITHIN_S, until, until_asked
 from tests.harness.synapse import Person, shared_homeserver
 
 
@@ -115,6 +116,28 @@ async def test_a_room_that_is_not_ours_or_none_is_refused(rig: MatrixRig) -> Non
     for chat in (foreign, "not-a-room"):
         outcome = await rig.channel.send(owed(Route(channel=MAIN, chat=chat), **KEY))
         assert isinstance(outcome, Refused), outcome
+
+
+async def test_what_stands_before_the_homeserver_says_nothing_about_a_room(rig: MatrixRig) -> None:
+    """A proxy answers 404 while the homeserver is away: a refusal of that has an `errcode`. Taken
+    for one, a private room would be one of many people, and its messages meant for others."""
+    page = Reply(404, b"404 page not found", "text/plain")
+    gateway = FakeGateway()
+    async with (
+        a_front(rig.bot.server) as front,
+        a_channel(rig.bot, homeserver=front.url) as channel,
+    ):
+        front.refuses["/joined_members"] = front.refuses["/send/"] = page
+        async with create_task_group() as tasks:
+            tasks.start_soon(channel.receive, None, gateway.accept)
+            await until(lambda: channel.trouble is None, "it is connected")
+            tasks.cancel_scope.cancel()
+        await rig.ann.say(rig.room, "hello")
+        with fail_after(WITHIN_S), pytest.raises(NoAnswer):
+            await channel.receive(gateway.cursor, gateway.accept)
+        assert isinstance(await channel.send(owed(rig.route, **KEY)), Unsure)
+
+    assert not gateway.stored
 
 
 async def test_a_token_of_another_account_makes_the_channel_unusable(rig: MatrixRig) -> None:

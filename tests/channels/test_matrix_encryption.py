@@ -15,6 +15,7 @@ from koboshi.app.platforms.matrix import matrix_channel
 from koboshi.app.platforms.platform import ChannelSetup
 from koboshi.channels.common.calls import NoAnswer
 from koboshi.channels.matrix import receiving as receiving_module
+from koboshi.channels.matrix import sealed as sealed_module
 from koboshi.channels.matrix.key_store import KeyStore
 from koboshi.channels.matrix.sealed import DEVICE_MARK, KEPT_MS, TOLD_AFTER_MS
 from koboshi.channels.matrix.types import MatrixEvent
@@ -232,10 +233,25 @@ async def test_keys_that_could_not_be_stored_come_again(
     assert len(tries) == 2
 
 
-async def test_an_event_whose_key_never_comes_is_noted_after_a_week(rig: EncryptedRig) -> None:
+async def test_an_event_whose_key_never_comes_is_noted_after_a_week(
+    rig: EncryptedRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tried again, it keeps its place; and however many there are, each room is told."""
+    monkeypatch.setattr(sealed_module, "SEALED_MAX", 1)
+    other = await rig.ann.encrypted_room(rig.bot.user)
+    await rig.bot.join(other)
+    await rig.ann.knows(other, rig.bot.user)
     async with rig.connected():
         event, _ = await rig.ann.say_before_the_key(rig.room, "lost")
         await until(lambda: rig.gateway.sealed, "it is kept")
+        for room in (rig.room, other):
+            await rig.ann.say_before_the_key(room, "lost")
+        await until(lambda: other in str(rig.gateway.sealed), "one of the other room is kept")
+    async with rig.connected():
+        rig.clock.passed_s += TOLD_AFTER_MS / 1000
+        for room in (rig.room, other):
+            await rig.ann.hears(room, "Please send it again", rig.bot.user)
+        assert len(rig.gateway.sealed) == 2
         rig.clock.passed_s += KEPT_MS / 1000
         await until(lambda: not rig.gateway.sealed, "it is not waited for any more")
     assert rig.gateway.stored[event][1].ignored == "encrypted"

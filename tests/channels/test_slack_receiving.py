@@ -179,6 +179,44 @@ async def test_live_words_wait_for_older_ones_and_are_acknowledged_then() -> Non
         assert inbox.texts == ["older", "newer"]
 
 
+async def taken_together(links: Links, arriving: MemoryObjectReceiveStream[Arrived]) -> None:
+    """The next two envelopes as one batch, as if both had come while another one was stored."""
+    both = [await arriving.receive(), await arriving.receive()]
+    await links.take([(each.envelope.type, bytes(each.envelope.payload)) for each in both])
+
+
+async def test_a_command_beside_words_that_wait_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While the command is stored, the conversation is read to its end."""
+    monkeypatch.setattr(Links, "_keep_taking", taken_together)
+    async with serving() as fake:
+        inbox, world = Inbox(), fake.world
+        ann = world.user()
+        await down_while(fake, inbox)
+        world.say(world.im(ann), ann, "older")
+        world.happenings.give_up_all()
+        hang = fake.faults.add("hang", "conversations.history")
+        async with a_slack_channel(fake, inbox.watermarks) as channel:
+
+            async def accept(
+                batch: Sequence[Inbound],
+                cursor: str | None = None,
+                watermarks: Mapping[str, str] = NO_WATERMARKS,
+            ) -> tuple[Receipt, ...]:
+                if any(each.words.text == "/stop" for each in batch):
+                    hang.lift()
+                    await until(lambda: not channel.hearing.chats_behind)
+                return await inbox.accept(batch, cursor, watermarks)
+
+            async with receiving(channel, accept, inbox.cursor):
+                await until(lambda: hang.hits)
+                world.say(world.im(ann), ann, "newer")
+                world.command(world.im(ann), ann, "stop")
+                await until(lambda: len(inbox.texts) == 3)
+        assert [each for each in inbox.texts if each != "/stop"] == ["older", "newer"]
+
+
 async def test_words_that_are_changed_while_their_page_is_on_its_way() -> None:
     """The page has the old words, so the new ones wait for it."""
     async with serving() as fake:
@@ -300,6 +338,39 @@ async def test_a_token_that_is_refused_makes_the_channel_unusable(which: str) ->
     async with serving() as fake, a_slack_channel(fake) as channel:
         setattr(fake, which, "xoxb-another")
         with fail_after(WITHIN_S), pytest.raises(ChannelUnusable, match="invalid_auth"):
+            await channel.receive(None, Inbox().accept)
+
+
+async def test_names_that_do_not_come_are_not_waited_for_one_by_one() -> None:
+    """Slack waits for an acknowledgement for three seconds; a crowd without names must not take
+    a second for each person."""
+    async with serving() as fake, a_slack_channel(fake) as channel:
+        inbox, world = Inbox(), fake.world
+        fake.faults.add("hang", "users.info", count=None)
+        crowd = [world.user(f"Person{number}") for number in range(4)]
+        async with receiving(channel, inbox.accept):
+            for person in crowd:
+                world.say(world.im(person), person, person.name)
+            await until(lambda: len(inbox.texts) == len(crowd))
+        assert len(fake.history.of("users.info")) == 1
+
+
+async def test_tokens_of_two_apps_make_the_channel_unusable() -> None:
+    """What one app is told cannot be answered by the other."""
+    async with serving() as fake, a_slack_channel(fake) as channel:
+        fake.sockets.app_id = "A0OTHER"
+        with fail_after(WITHIN_S), pytest.raises(ChannelUnusable, match=r"A0OTHER.*A0KOBOSHI"):
+            await channel.receive(None, Inbox().accept)
+        fake.world.scopes -= {"users:read"}  # now Slack does not tell whose bot it is
+        async with receiving(channel, Inbox().accept):
+            pass
+
+
+async def test_a_scope_that_a_later_start_needs_is_told_by_the_first() -> None:
+    """Else the app works until it has to catch up, and is down from then on."""
+    async with serving() as fake, a_slack_channel(fake) as channel:
+        fake.world.scopes -= {"mpim:read"}
+        with fail_after(WITHIN_S), pytest.raises(ChannelUnusable, match="mpim:read"):
             await channel.receive(None, Inbox().accept)
 
 

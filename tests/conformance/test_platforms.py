@@ -46,6 +46,20 @@ async def test_an_edit_takes_the_place_of_a_message_that_waits(home: Home) -> No
     assert await texts(home) == ["second", "third"]
 
 
+async def test_an_edit_that_does_not_name_us_any_more_still_changes_what_waits(home: Home) -> None:
+    """In a group: "never mind" need not name the agent, which would act on the old words."""
+    await home.say("first")
+    claim = await home.claim()
+    await home.say("delete it", key="k2")
+    other = replace(home.inbound("never mind", key="e2"), is_addressed=False)
+    foreign = await take(home, replace(other, external_id="e3", edits="never seen"))
+    await take(home, replace(other, edits="k2"))
+    await home.answer(claim)
+
+    assert foreign.entry_id == 0, "words to others are not kept"
+    assert await texts(home) == ["never mind"]
+
+
 async def test_an_edit_of_what_was_heard_comes_too_late(home: Home) -> None:
     await home.say("count to three", key="k1")
     claim = await home.claim()

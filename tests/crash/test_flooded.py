@@ -99,7 +99,7 @@ class Person:
         return median(times)
 
 
-@pytest.mark.parametrize("platform", ["discord", "slack"])
+@pytest.mark.parametrize("platform", ["discord", "matrix", "slack"])
 async def test_trouble_elsewhere_does_not_delay_telegram(home: Path, platform: str) -> None:
     with a_flood(platform) as flood:
         async with a_bot(home, env=flood.settings) as bot:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from benchmarks.homeserver import BOT, TOKEN, a_quick_homeserver
 from tests.fakes.discord.server import serving_discord
 from tests.fakes.slack.server import serving as serving_slack
 from tests.fakes.telegram.server import serving as serving_telegram
@@ -87,7 +88,28 @@ async def on_telegram() -> AsyncIterator[Crowd]:
         )
 
 
-CROWDS = {"discord": on_discord, "slack": on_slack, "telegram": on_telegram}
+@asynccontextmanager
+async def on_matrix() -> AsyncIterator[Crowd]:
+    async with a_quick_homeserver(1) as server:
+        section, (room,) = "KOBOSHI__CHANNELS__MATRIX__MAIN__", server.people
+        yield Crowd(
+            settings={
+                f"{section}ALLOW": '["@other:localhost"]',
+                f"{section}HOMESERVER": server.url,
+                f"{section}USER": BOT,
+                f"{section}TOKEN": TOKEN,
+            },
+            murmur=lambda number: server.say(room, f"number {number}"),
+            waiting=lambda: len(server.events) - server.asked_from,
+        )
+
+
+CROWDS = {
+    "discord": on_discord,
+    "matrix": on_matrix,
+    "slack": on_slack,
+    "telegram": on_telegram,
+}
 
 
 async def serve(platform: str) -> None:

@@ -173,7 +173,7 @@ def _accept_one(
     is_allowed = context.allows(tx, inbound.route.channel, inbound.sender)
     if arrival.ignored == NOT_ADDRESSED:
         return _NOT_ADDRESSED
-    if not inbound.is_addressed and not (is_allowed and _listens(tx, context, inbound)):
+    if not inbound.is_addressed and not (is_allowed and _hears(tx, context, account, inbound)):
         return _NOT_ADDRESSED
     if not is_allowed:
         return _turn_down(tx, context, account, arrival)
@@ -232,8 +232,11 @@ def _settle(
     return receipt
 
 
-def _listens(tx: Transaction, context: VerbContext, inbound: Inbound) -> bool:
-    """Whether the agent hears messages of this chat that are addressed to others."""
+def _hears(tx: Transaction, context: VerbContext, account: str, inbound: Inbound) -> bool:
+    """Whether the agent hears words to others: it listens to all, or they replace words to it."""
+    waits = _edited(tx, account, inbound) if inbound.edits else None
+    if waits is not None and waits.sender == inbound.sender:
+        return True
     session = find_session(tx, inbound.route)
     own = None if session is None else session.settings.listen
     return (own or context.listen_on(inbound.route.channel)) is Listen.ALL
@@ -246,15 +249,21 @@ def _edit(tx: Transaction, context: VerbContext, account: str, arrival: Arrival)
     receipt = _insert(tx, context, account, replace(arrival, ignored=EDIT), None, *_IGNORED)
     if receipt.is_duplicate:
         return receipt
-    place = {"source": inbound.route.channel, "account": account}
-    before = find_entry(tx, **place, external_id=inbound.edits)
-    if before is None or before.state != EntryState.WAITING:
+    before = _edited(tx, account, inbound)
+    if before is None:
         return receipt
     lock_found(tx, "entry_key", entry_id=before.entry_id)
     kept = replace(words_of(before.body), text=words.text, files=words.files)
     tx.change("entry_reword", entry_id=before.entry_id, sender=inbound.sender, body=encoded(kept))
     tx.hints.add(JOURNAL)
     return receipt
+
+
+def _edited(tx: Transaction, account: str, inbound: Inbound) -> EntryRow | None:
+    """The message whose words are replaced; None if it does not wait any more."""
+    place = {"source": inbound.route.channel, "account": account}
+    before = find_entry(tx, **place, external_id=inbound.edits)
+    return before if before is not None and before.state == EntryState.WAITING else None
 
 
 def _turn_down(tx: Transaction, context: VerbContext, account: str, arrival: Arrival) -> Receipt:

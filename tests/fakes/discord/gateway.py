@@ -76,6 +76,8 @@ class FakeGateway:
     """False: heartbeats are not acknowledged, as on a connection that is dead on one side."""
     is_silent: bool = False
     """True: nothing at all is said to new connections."""
+    begins_none: bool = False
+    """True: connections are greeted and their hearts beat, but no session begins."""
     sessions: Sessions = field(init=False)
     links: set[Link] = field(default_factory=set)
     closes: list[int | None] = field(default_factory=list)
@@ -217,6 +219,8 @@ class FakeGateway:
         match op:
             case 1:
                 self._beat(link, content, now)
+            case 2 | 6 if self.begins_none:
+                pass
             case 2:
                 self._identify(link, content)
             case 6:

@@ -245,7 +245,7 @@ def typing(call: ApiCall, channel: str) -> None:
 @route("GET", "/applications/{app}/commands", "getCommands")
 def get_commands(call: ApiCall, app: str) -> list[JSON]:
     _own(call, app)
-    return call.world.commands
+    return call.world.commands[::-1]  # no order is promised
 
 
 @route("PUT", "/applications/{app}/commands", "putCommands")

@@ -16,6 +16,8 @@ READS_JSON = frozenset(
     " reactions.add assistant.threads.setStatus apps.connections.open".split()
 )
 """Methods that read a body of JSON; the others look at a form only, and miss what is not in it."""
+LISTS = {"private_channel": "groups:read", "im": "im:read", "mpim": "mpim:read"}
+"""The scope that each kind of conversation is listed with; public channels have their own."""
 EMOJI_NAMES = frozenset({"eyes", "white_check_mark", "thumbsup"})
 
 
@@ -125,8 +127,9 @@ def replies(call: Call) -> JSON:
 
 def list_conversations(call: Call) -> JSON:
     """Both `users.conversations` and `conversations.list`, of which only what the app is in."""
-    call.needs("channels:read", "groups:read", "im:read", "mpim:read")
     wanted = set(filter(None, call.text("types", "public_channel").split(",")))
+    for kind in sorted(wanted):
+        call.needs(LISTS.get(kind, "channels:read"))
     names = {
         Kind.IM: "im",
         Kind.MPIM: "mpim",
@@ -167,6 +170,14 @@ def user_info(call: Call) -> JSON:
     if member is None:
         refuse("user_not_found")
     return {"user": member.as_json(TEAM)}
+
+
+def bot_info(call: Call) -> JSON:
+    call.needs("users:read")
+    if call.text("bot") != BOT_ID:
+        refuse("bot_not_found")
+    about = {"id": BOT_ID, "app_id": APP, "user_id": BOT_USER, "name": call.world.bot.name}
+    return {"bot": {**about, "deleted": False, "updated": 0, "icons": {}}}
 
 
 def add_reaction(call: Call) -> JSON:
@@ -313,6 +324,7 @@ METHODS: dict[str, Callable[[Call], JSON]] = {
     "conversations.info": conversation_info,
     "conversations.open": open_conversation,
     "users.info": user_info,
+    "bots.info": bot_info,
     "reactions.add": add_reaction,
     "assistant.threads.setStatus": set_status,
     "files.getUploadURLExternal": get_upload_url,

@@ -151,6 +151,8 @@ def test_people_reactions_and_status(slack: Elsewhere, web: WebClient) -> None:
     ann = slack.do(lambda: world.user("Ann"))
     place = slack.do(lambda: world.im(ann))
     said = slack.do(lambda: world.say(place, ann, "hello"))
+    me = web.auth_test()["bot_id"]
+    assert web.bots_info(bot=me)["bot"]["app_id"] == "A0KOBOSHI"
     assert web.users_info(user=ann.user_id)["user"]["profile"]["display_name"] == "Ann"
     assert web.conversations_open(users=ann.user_id)["channel"]["id"] == place.channel_id
     web.reactions_add(channel=place.channel_id, timestamp=said.ts, name="eyes")

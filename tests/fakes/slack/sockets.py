@@ -29,6 +29,8 @@ class Sockets:
         self.opened = 0
         """How many connections there were."""
         self.port = 0
+        self.app_id = APP
+        """Which app it is that the app-level token is of."""
         self.is_mute = False
         """Connections stay open and nothing goes over them."""
         self.ping_s: float | None = 20.0
@@ -58,7 +60,7 @@ class Sockets:
         """An address that one connection can be made with, once."""
         ticket = f"ticket-{next(self._numbers)}"
         self._tickets.add(ticket)
-        return f"ws://127.0.0.1:{self.port}/link/?ticket={ticket}&app_id={APP}"
+        return f"ws://127.0.0.1:{self.port}/link/?ticket={ticket}&app_id={self.app_id}"
 
     async def warn(self) -> None:
         """All connections there are will end soon."""
@@ -117,7 +119,7 @@ class Sockets:
                 "build_number": 1,
                 "approximate_connection_time": 18_060,
             },
-            "connection_info": {"app_id": APP},
+            "connection_info": {"app_id": self.app_id},
         }
         if not self.is_mute:
             await _sent(link, hello)

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 
 Severity: TypeAlias = Literal["warning", "error"]
 
+MISSED = "what was written while the gateway was down cannot be looked for, so the channel is down"
 SCOPES = {
     "chat:write": "nothing can be sent",
     "im:history": "messages of people alone with the app do not come in",
-    "im:read": "what was written while the gateway was down cannot be looked for",
+    "im:read": MISSED,
+    "channels:read": MISSED,
+    "groups:read": MISSED,
+    "mpim:read": MISSED,
     "channels:history": "messages in public channels do not come in",
     "groups:history": "messages in private channels do not come in",
     "mpim:history": "messages in groups of people do not come in",
@@ -39,7 +43,9 @@ SCOPES = {
     "reactions:write": "messages that wait are not marked",
 }
 """What the app needs, and what is missing without it."""
-ESSENTIAL = frozenset({"chat:write", "im:history", "im:read"})
+ESSENTIAL = frozenset({"chat:write", "im:history"}) | {
+    scope for scope, cost in SCOPES.items() if cost is MISSED
+}
 MAKE_ANEW = "add it at api.slack.com/apps (OAuth & Permissions) and install the app again"
 
 

@@ -28,6 +28,8 @@ AGENT = f"DiscordBot (https://koboshi.invalid, {__version__})"
 TOO_MANY = 429
 NOT_FOUND = 404
 GOOD = range(200, 300)
+BY_STATUS = frozenset({401, 413, TOO_MANY})
+"""Refusals that hold whatever stands before the platform: the token, a size, a pause."""
 
 _refused = msgspec.json.Decoder(RefusedCall)
 Shape = TypeVar("Shape")
@@ -45,18 +47,29 @@ class ApiAnswer:
         return self.status in GOOD
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether it is of what stands before the platform, which refuses in JSON with a message.
+        It says nothing about what was asked for."""
+        refuses = self.status in range(400, 500) and self.status not in BY_STATUS
+        told = self._told()
+        return refuses and (told is None or not told.message)
+
+    @property
     def refusal(self) -> RefusedCall:
-        try:
-            return _refused.decode(self.body)
-        except msgspec.DecodeError:
-            return RefusedCall(message=f"the platform answered {self.status}")
+        return self._told() or RefusedCall(message=f"the platform answered {self.status}")
 
     def read(self, shape: type[Shape]) -> Shape:
         """What it says. Raises NoAnswer if that cannot be read."""
         try:
             return msgspec.json.decode(self.body, type=shape)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise NoAnswer(f"the answer cannot be read: {error}") from None
+
+    def _told(self) -> RefusedCall | None:
+        try:
+            return _refused.decode(self.body)
+        except (msgspec.DecodeError, RecursionError):
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +152,8 @@ class DiscordApi:
             refusal = answer.refusal
             seconds = refusal.retry_after or _pause_in(response.headers)
             self.buckets.hold(kind, place, seconds, is_global=refusal.is_global)
+        elif answer.is_foreign:
+            raise NoAnswer(f"the platform answered {answer.status}, and not in its own words")
         return answer
 
     def _headers(self) -> dict[str, str]:

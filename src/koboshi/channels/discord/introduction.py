@@ -67,7 +67,7 @@ class Introduction:
             if not answer.is_good:
                 return
             found = [_kept(each) for each in answer.read(list[dict[str, object]])]
-            if found != wanted:
+            if sorted(found, key=_name_of) != sorted(wanted, key=_name_of):
                 put = await self.api.call("PUT", path, wanted, kind="putCommands")
                 log.info("discord_commands_registered", count=len(wanted), status=put.status)
 
@@ -87,6 +87,11 @@ def _command(name: str, line: str) -> dict[str, object]:
     """As it is registered, and as the platform tells it back."""
     option = {"type": 3, "name": WORDS, "description": "what you want to say with it"}
     return {"name": name, "description": line[:LINE_MAX], "type": 1, "options": [option]}
+
+
+def _name_of(command: dict[str, object]) -> str:
+    """The platform promises no order."""
+    return str(command["name"])
 
 
 def _kept(told: dict[str, object]) -> dict[str, object]:

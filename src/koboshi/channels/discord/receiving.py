@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
-from anyio import create_task_group, sleep
+from anyio import create_task_group, move_on_after, sleep
 from anyio.abc import TaskGroup
 
 from koboshi.channels.common.reachable import Reachable
@@ -61,6 +61,8 @@ BATCH_MAX = 20
 """Events in one commit."""
 INVALID_SECONDS = 5.0
 """A second session within five seconds is refused (`gateway.mdx`, Rate Limiting)."""
+BEGIN_SECONDS = 60.0
+"""So long without an event before the session is ours, and the connection is left."""
 STEADY_SECONDS = 5.0
 SHORT_MAX = 2
 """So many connections that ended at once follow each other without a pause."""
@@ -149,7 +151,7 @@ class DiscordReceiving(Reachable):
             async with gateway_link(address, AGENT, intake.stored_seq, self._hear) as link:
                 await self._introduce(link, place)
                 while True:
-                    frames = await link.batch(BATCH_MAX)
+                    frames = await self._frames(link, intake)
                     ended = await self._take(frames, intake)
                     if ended is not None:
                         return ended
@@ -163,6 +165,14 @@ class DiscordReceiving(Reachable):
             return replace(place, url=common)
         finally:
             self.trouble = self.trouble or "the connection to Discord is made anew"
+
+    async def _frames(self, link: GatewayLink, intake: EventIntake) -> list[GatewayFrame]:
+        """What comes next: once the session is ours, whenever it comes; before that in time."""
+        if intake.is_ours:
+            return await link.batch(BATCH_MAX)
+        with move_on_after(BEGIN_SECONDS):
+            return await link.batch(BATCH_MAX)
+        raise GatewayClosed(None, "no session was begun in time")
 
     async def _introduce(self, link: GatewayLink, place: SessionPlace) -> None:
         token = self.options.token

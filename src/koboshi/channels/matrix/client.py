@@ -26,6 +26,8 @@ UPLOAD_SECONDS = 300.0
 TRIES_MAX = 5
 WAIT_SECONDS_MAX = 30.0
 TOO_MANY = 429
+BY_STATUS = frozenset({401, 413, TOO_MANY})
+"""Refusals that hold whatever stands before the homeserver: the token, a size, a pause."""
 OK = 200
 GONE = frozenset({403, 404})
 """What was asked about is gone, or we are."""
@@ -171,9 +173,10 @@ def _taken(response: httpx2.Response) -> bytes:
         return response.content
     try:
         error = msgspec.json.decode(response.content, type=ErrorAnswer)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         error = ErrorAnswer()
-    if not error.errcode and not 400 <= response.status_code < 500:
+    if not error.errcode and response.status_code not in BY_STATUS:
+        # A homeserver names its refusals. This is of what stands before it.
         raise NoAnswer(f"the homeserver answered {response.status_code}")
     raise MatrixRefused(response.status_code, error)
 

@@ -12,6 +12,7 @@ TOLD_AFTER_MS = 10 * 60_000
 KEPT_MS = 7 * 24 * 3_600_000
 """For so long a key is waited for. Then it is noted that the event was there."""
 SEALED_MAX = 200
+"""Events that are kept, beside one of each room."""
 _PREFIX, _TOLD = "sealed ", "told"
 
 
@@ -38,6 +39,14 @@ def sealed_in(marks: Mapping[str, str]) -> list[Sealed]:
     """The events among the watermarks, the oldest first."""
     found = [_read(chat, mark) for chat, mark in marks.items() if chat.startswith(_PREFIX) and mark]
     return sorted(found, key=lambda each: each.since_ms)
+
+
+def has_place(chats: Iterable[str], room: str) -> bool:
+    """Whether one more event of a room can be kept. The first one always can, so that the room is
+    told."""
+    kept = [chat for chat in chats if chat.startswith(_PREFIX)]
+    is_first = not any(chat.startswith(f"{_PREFIX}{room} ") for chat in kept)
+    return is_first or len(kept) < SEALED_MAX
 
 
 def due_to_be_told(sealed: Iterable[Sealed], now_ms: int) -> list[Sealed]:

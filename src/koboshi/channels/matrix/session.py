@@ -35,9 +35,9 @@ from koboshi.channels.matrix.refusal import tell_of_encryption
 from koboshi.channels.matrix.rooms import MatrixRooms
 from koboshi.channels.matrix.sealed import (
     KEPT_MS,
-    SEALED_MAX,
     Sealed,
     due_to_be_told,
+    has_place,
     sealed_in,
     words_for,
 )
@@ -225,9 +225,7 @@ class MatrixSession:
         """Keep an event that cannot be opened yet, as a mark. Those of strangers are only noted:
         they must not use up the room for others."""
         is_sealed = event.type == ENCRYPTED and bool(event.content) and bool(event.event_id)
-        if self._encryption is None or not is_sealed or len(self.marks) + len(marks) >= SEALED_MAX:
-            return False
-        if not await self.options.is_allowed(event.sender):
+        if self._encryption is None or not is_sealed:
             return False
         sealed = Sealed(
             room=room,
@@ -235,7 +233,12 @@ class MatrixSession:
             sender=event.sender,
             since_ms=self.clock.now_ms(),
         )
-        marks[sealed.chat] = self.marks.get(sealed.chat) or sealed.mark
+        kept = self.marks.get(sealed.chat)
+        if kept is None and not has_place([*self.marks, *marks], room):
+            return False
+        if not await self.options.is_allowed(event.sender):
+            return False
+        marks[sealed.chat] = kept or sealed.mark
         return True
 
     async def _open_sealed(

@@ -25,8 +25,6 @@ CALL_SECONDS = 30.0
 UPLOAD_SECONDS = 120.0
 TOO_MANY = 429
 FILES_HOST = "files.slack.com"
-ANSWERED = "the platform answered"
-"""How the error of an answer begins that is not one of the Web API."""
 
 Reply = TypeVar("Reply", bound=SlackReply)
 
@@ -145,8 +143,8 @@ def _answered(response: httpx2.Response) -> Answered:
         body = msgspec.json.encode({"ok": False, "error": RATE_LIMITED})
         return Answered(body, wait_ms=max(wait_ms(seconds), 1))
     if response.status_code != httpx2.codes.OK:
-        told = {"ok": False, "error": f"{ANSWERED} {response.status_code}"}
-        return Answered(msgspec.json.encode(told))
+        # The Web API refuses with 200. This is of what stands before it.
+        raise NoAnswer(f"the platform answered {response.status_code}")
     scopes = response.headers.get("X-OAuth-Scopes", "")
     named = frozenset(filter(None, (each.strip() for each in scopes.split(","))))
     return Answered(response.content, scopes=named)

@@ -8,7 +8,7 @@ import structlog
 from anyio import Lock, current_time
 
 from koboshi.channels.common.calls import NoAnswer
-from koboshi.channels.slack.api import ANSWERED, SlackApi
+from koboshi.channels.slack.api import SlackApi
 from koboshi.channels.slack.outcomes import NOT_LET_IN, NOT_NOW, RATE_LIMITED
 from koboshi.channels.slack.types import SlackHistoryPage, SlackMessage, SlackRawPage, SlackReply
 
@@ -74,7 +74,7 @@ class SlackHistoryReader:
                 self._not_before = current_time() + answered.wait_ms / 1000
                 raise TooManyPages(answered.wait_ms)
         if not page.ok:
-            if page.error in NOT_NOW | NOT_LET_IN or page.error.startswith(ANSWERED):
+            if page.error in NOT_NOW | NOT_LET_IN:
                 raise NoAnswer(f"{method}: {page.error}")
             raise PageRefused(page)
         return SlackHistoryPage(

@@ -17,6 +17,7 @@ from koboshi.channels.common.watched import Watch, run_watched
 from koboshi.channels.slack.api import SlackApi
 from koboshi.channels.slack.sockets import Arrived, SocketLink, opened
 from koboshi.channels.slack.types import SlackReply
+from koboshi.domain.errors import ChannelUnusable
 from koboshi.ports.clock import Clock
 
 BATCH_MAX = 100
@@ -31,6 +32,8 @@ Take = Callable[[Sequence[tuple[str, bytes]]], Awaitable[list[bool]]]
 class Links:
     api: SlackApi
     app_token: str = field(repr=False)
+    app_id: str
+    """The app that the bot is of; empty where that is not known."""
     clock: Clock
     take: Take
     """Stores what came. Returns for each whether it may be acknowledged."""
@@ -68,7 +71,12 @@ class Links:
             self.hear()
 
         async def use(link: SocketLink) -> None:
-            await link.greeted()
+            told = await link.greeted()
+            if told and self.app_id and told != self.app_id:
+                raise ChannelUnusable(
+                    f"the app-level token is of the app {told}, the bot token of {self.app_id}: "
+                    "take both from one app at api.slack.com/apps"
+                )
             tenure.is_open.set()
             await self._read(link, tenure, put, hear)
 

@@ -1,5 +1,6 @@
 """What people call themselves: asked for once, remembered, and never waited for long."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from anyio import move_on_after
@@ -12,6 +13,8 @@ from koboshi.ports.clock import Clock
 
 NAMES_MAX = 10_000
 ASK_SECONDS = 1.0
+QUIET_SECONDS = 60.0
+"""So long none is asked for behind one that did not come: each would be waited for."""
 ASKED_PER_SECOND = 1.0
 ASKED_AT_ONCE = 60
 
@@ -22,6 +25,7 @@ class PeopleNames:
     clock: Clock
     _known: dict[str, SlackPerson] = field(default_factory=dict)
     _bucket: Bucket = field(init=False)
+    _quiet_until: float = float("-inf")
 
     def __post_init__(self) -> None:
         self._bucket = Bucket(
@@ -34,18 +38,17 @@ class PeopleNames:
         if known is not None or not user:
             return known or SlackPerson()
         now = self.clock.monotonic()
-        if self._bucket.wait_seconds(now):
+        if now < self._quiet_until or self._bucket.wait_seconds(now):
             return SlackPerson()
         self._bucket.take(now)
-        with move_on_after(ASK_SECONDS):
-            try:
-                answered = await self.api.read("users.info", {"user": user}, seconds=ASK_SECONDS)
-                reply = answered.read(SlackPersonReply)
-            except (NotReached, NoAnswer):
-                return SlackPerson()
+        with move_on_after(ASK_SECONDS), suppress(NotReached, NoAnswer):
+            answered = await self.api.read("users.info", {"user": user}, seconds=ASK_SECONDS)
+            reply = answered.read(SlackPersonReply)
             if reply.ok:
                 self._remember(user, reply.user)
-        return self._known.get(user, SlackPerson())
+            return self._known.get(user, SlackPerson())
+        self._quiet_until = now + QUIET_SECONDS
+        return SlackPerson()
 
     def _remember(self, user: str, found: SlackPerson) -> None:
         while len(self._known) >= NAMES_MAX:

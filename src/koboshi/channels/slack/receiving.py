@@ -22,6 +22,7 @@ it is not acknowledged; after some minutes it gives up. The history of conversat
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -45,7 +46,7 @@ from koboshi.channels.slack.options import SlackOptions
 from koboshi.channels.slack.outcomes import NOT_LET_IN, RATE_LIMITED
 from koboshi.channels.slack.places import ChatPlace, ChatPlaces, place_in
 from koboshi.channels.slack.request_url import RequestUrl
-from koboshi.channels.slack.types import SlackConversationPage, SlackReply
+from koboshi.channels.slack.types import SlackBotReply, SlackConversationPage, SlackReply
 from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.hearing import Hearing
 from koboshi.domain.inbox import EntryState
@@ -127,6 +128,7 @@ class SlackReceiving(Reachable):
                 await Links(
                     api=self.api,
                     app_token=self.options.app_token,
+                    app_id=await self._app_of(reader.bot_id),
                     clock=self.clock,
                     take=taking.take_all,
                     hear=self.hear,
@@ -152,6 +154,13 @@ class SlackReceiving(Reachable):
             commands=self.options.commands,
         )
 
+    async def _app_of(self, bot_id: str) -> str:
+        """The app that a bot is of; empty if Slack does not tell it to us."""
+        with suppress(NoAnswer):
+            answered = await self.api.read("bots.info", {"bot": bot_id})
+            return answered.read(SlackBotReply).bot.app_id
+        return ""
+
     async def _begin(self, taking: "Taking", cursor: str | None) -> None:
         """Slack can tell us of what is said from now on: see what was said before."""
         stored = await self.watermarks(self.options.account)
@@ -166,8 +175,10 @@ class SlackReceiving(Reachable):
         )
         place = None if cursor is None else place_in(cursor)
         if place is None:
-            # A first connection: what was said before is not for us.
+            # A first connection: what was said before is not for us. That conversations can be
+            # listed is tried all the same, before there is something to catch up with.
             taking.cursor = taking.first = ts_of(self.api.now_s)
+            await self._conversations()
             await taking.accept([], taking.cursor_token)
         else:
             taking.cursor, (taking.first, *_) = place.newest, (*place.threads, place.newest)
@@ -289,12 +300,13 @@ class Taking:
             if is_held or not self._is_behind(each)
         ]
         free = [each for each, is_held in found if not is_held and not self._is_behind(each)]
-        if aside:
-            await self.accept(aside)
         if arrived:
+            # No await since the look at what is behind: what is free there is stored here.
             cursor = self.cursor_token if self.moves_marks else None
             receipts = await self.catch_up.take(arrived, cursor)
             self.receiving.say_aside(free, receipts, self.tasks)
+        if aside:
+            await self.accept(aside)
         return [not is_held for is_held in held]
 
     async def _named(self, inbound: Inbound) -> Inbound:

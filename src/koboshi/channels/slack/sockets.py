@@ -50,14 +50,16 @@ class SocketLink:
     is_ending: Event
     """Slack will close it, and wants another one in its place."""
 
-    async def greeted(self) -> None:
-        """Wait until Slack says that it is heard. Raises NoAnswer, ChannelUnusable."""
+    async def greeted(self) -> str:
+        """Wait until Slack says that it is heard. Returns the id of the app, empty if Slack does
+        not say it. Raises NoAnswer, ChannelUnusable."""
         try:
             with fail_after(HELLO_SECONDS):
-                while (await self._next()).type != "hello":
+                while (hello := await self._next()).type != "hello":
                     pass
         except TimeoutError:
             raise NoAnswer("the socket said nothing") from None
+        return hello.greets.app_id
 
     async def read(
         self, take: Callable[[Arrived], Awaitable[None]], hear: Callable[[], None]

@@ -134,12 +134,19 @@ class SlackCommand(Struct, frozen=True):
     trigger_id: str = ""
 
 
+class SlackAppOf(Struct, frozen=True):
+    """Which app a connection or a bot is of."""
+
+    app_id: str = ""
+
+
 class SlackEnvelope(Struct, frozen=True):
     """What comes over a socket."""
 
     type: str = ""
     envelope_id: str = ""
     reason: str = ""
+    greets: SlackAppOf = field(default=SlackAppOf(), name="connection_info")
     payload: Raw = Raw(b"{}")
 
 
@@ -167,6 +174,10 @@ class SlackReply(Struct, frozen=True):
     @property
     def next_cursor(self) -> str:
         return self.response_metadata.next_cursor if self.response_metadata is not None else ""
+
+
+class SlackBotReply(SlackReply, frozen=True):
+    bot: SlackAppOf = SlackAppOf()
 
 
 class SlackRawPage(SlackReply, frozen=True):
