@@ -64,9 +64,12 @@ async def test_killed_around_the_commit_that_holds_an_event(home: Path, moment: 
         assert bot.said() == ["once"]
 
 
-@pytest.mark.parametrize("point", ["turns.answer:after", "outbox.claim:before"])
-async def test_killed_between_the_answer_and_its_sending(home: Path, point: str) -> None:
-    """S145, S146: it was certainly not sent, so it is sent as it is."""
+KNOWN = ("turns.answer:before", "turns.answer:after", "outbox.claim:before", "outbox.settle:after")
+
+
+@pytest.mark.parametrize("point", KNOWN)
+async def test_killed_where_it_is_known_whether_it_was_sent(home: Path, point: str) -> None:
+    """S145, S146: it was certainly not sent, and is sent as it is, or it was, and is not again."""
     async with a_discord_bot(home) as bot:
         bot.start(crash_at=point)
         await until(lambda: bot.fake.gateway.sessions.identified, "it is connected")

@@ -41,9 +41,12 @@ async def test_killed_around_the_commit_that_holds_an_event(home: Path, moment: 
         assert app.said() == ["hello", "once"]
 
 
-@pytest.mark.parametrize("point", ["turns.answer:after", "outbox.claim:before"])
-async def test_killed_between_the_answer_and_its_sending(home: Path, point: str) -> None:
-    """S145, S146: it was certainly not sent, so it is sent as it is."""
+KNOWN = ("turns.answer:before", "turns.answer:after", "outbox.claim:before", "outbox.settle:after")
+
+
+@pytest.mark.parametrize("point", KNOWN)
+async def test_killed_where_it_is_known_whether_it_was_sent(home: Path, point: str) -> None:
+    """S145, S146: it was certainly not sent, and is sent as it is, or it was, and is not again."""
     async with a_slack_app(home) as app:
         await app.connected(crash_at=point)
         app.say("echo once")
