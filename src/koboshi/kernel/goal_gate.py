@@ -2,14 +2,14 @@
 
 from koboshi.domain import time_words
 from koboshi.domain.goal import BegunBy, Gate, Goal, GoalEvent, GoalRule, GoalState, gate
-from koboshi.domain.ids import Generation, TurnId
+from koboshi.domain.ids import Generation, SessionId, TurnId
 from koboshi.domain.inbox import EntryKind
 from koboshi.domain.session import CutKind, Session
 from koboshi.domain.turn import TurnEvent
 from koboshi.kernel.child_rows import open_children
 from koboshi.kernel.enqueue import enqueue_delivery_once
 from koboshi.kernel.moves import move_from
-from koboshi.kernel.rows import TurnRow
+from koboshi.kernel.rows import TurnRow, read_open_turn
 from koboshi.kernel.timed_rows import goal_in
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import GOALS, JOURNAL
@@ -102,6 +102,16 @@ def pass_gate(tx: Transaction, turn: TurnRow) -> None:
     is_no = turn.event == TurnEvent.DECLINED
     rule = GoalRule.DECLINED if is_no else GoalRule.FAILED
     pause_goal(tx, goal, rule, time_words.why_goal_paused(turn.event, turn.reason), told=not is_no)
+
+
+def take_up_goal(tx: Transaction, session_id: SessionId) -> None:
+    """Judge an active goal again that nothing in its session goes on with: its step gave way to
+    what was at work, and the end of that said nothing about the goal."""
+    goal = goal_in(tx, session_id)
+    if goal is None or goal.state is not GoalState.ACTIVE:
+        return
+    if read_open_turn(tx, session_id) is None and not open_children(tx, session_id):
+        move_goal(tx, goal, GoalEvent.WOKEN, GoalRule.WOKEN, goal.reason)
 
 
 def _begun_by(tx: Reading, turn_id: TurnId, goal: Goal) -> BegunBy:

@@ -34,7 +34,7 @@ from koboshi.kernel.children import ChildOpening, settle_child
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_text, text
 from koboshi.kernel.enqueue import enqueue_delivery
-from koboshi.kernel.goal_gate import pass_gate
+from koboshi.kernel.goal_gate import pass_gate, take_up_goal
 from koboshi.kernel.moves import move
 from koboshi.kernel.occasions import note_of_reminders, settle_occasion
 from koboshi.kernel.process_rows import read_process
@@ -364,6 +364,7 @@ def go_on_after(
         settle_occasion(tx, context, turn)
         pass_gate(tx, turn)
     open_next(tx, context, session_id)
+    take_up_goal(tx, session_id)
     settle_child(tx, context, session_id, OPENING)
 
 

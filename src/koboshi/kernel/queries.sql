@@ -3023,8 +3023,9 @@ UPDATE goals SET step = step + 1, unreadable = 0 WHERE goal_id = :goal_id;
 UPDATE goals SET tokens = tokens + :tokens WHERE goal_id = :goal_id;
 
 -- name: goal_criteria
--- What must be true for the goal to be reached.
-UPDATE goals SET criteria = :criteria, revision = revision + 1 WHERE goal_id = :goal_id;
+-- What must be true for the goal to be reached. A judge that thinks about it has not seen that.
+UPDATE goals SET criteria = :criteria, revision = revision + 1, worker_id = NULL, epoch = epoch + 1
+WHERE goal_id = :goal_id;
 
 -- name: goal_renewed
 -- A person lets the goal go on: its bounds count from here.
