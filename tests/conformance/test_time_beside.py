@@ -64,7 +64,7 @@ async def test_commands_need_no_model(home: Home) -> None:
     )
     listed = await types(home, "/cron")
     assert listed.count("\n") == 1
-    assert "is paused" in await types(home, "/cron pause c2")
+    assert "is paused" in await types(home, "/cron pause C2")
     assert "Next: Mon 18 Jan 07:00 UTC" in await types(home, "/cron resume c2")
     assert "runs now" in await types(home, "/cron run c2")
     assert "is removed" in await types(home, "/cron remove c2")
@@ -86,6 +86,7 @@ async def test_the_zone_is_asked_for_once(home: Home) -> None:
 async def test_goal_commands_need_no_model(home: Home) -> None:
     await a_clockwork(home)
     assert "There is no goal" in await types(home, "/goal")
+    assert "Say what must be true" in await types(home, "/goal add")
     assert "g1" in await types(home, "/goal make the tests pass")
     assert "There is a goal already" in await types(home, "/goal another")
     assert "Added" in await types(home, "/goal add coverage is whole")

@@ -77,7 +77,7 @@ def _named(verb: str, name: str) -> Response:
 
 def schedule_named(text: str) -> ScheduleId | None:
     """The schedule that a name as people write it means: `c3`, or 3."""
-    digits = text.strip().removeprefix("c")
+    digits = text.strip().casefold().removeprefix("c")
     is_number = digits.isascii() and digits.isdigit() and 0 < len(digits) < 19
     return ScheduleId(int(digits)) if is_number else None
 
@@ -147,6 +147,8 @@ def goal(command: Command, facts: SessionFacts) -> Response:
         return Response(reply=time_words.goal_status(facts.goal, facts.now_ms))
     if not rest and first.casefold() in _GOAL_EVENTS:
         return Response(reply="", wish=MoveGoal(event=_GOAL_EVENTS[first.casefold()]))
-    if first.casefold() == "add" and rest.strip():
+    if text.casefold() == "add":
+        return Response(reply="Say what must be true, too: /goal add coverage does not fall.")
+    if first.casefold() == "add":
         return Response(reply="", wish=AddCriterion(text=rest.strip()))
     return Response(reply="", wish=BeginGoal(text=text))
