@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from koboshi.domain.goal import Judgement, JudgeVerdict
 from koboshi.domain.recovery import BootConfig
-from koboshi.domain.schedule import ScheduleEvent, ScheduleState
+from koboshi.domain.schedule import Overlap, ScheduleEvent, ScheduleState
 from koboshi.domain.transcript import Reply
 from koboshi.domain.wish import (
     BeginGoal,
@@ -23,6 +24,7 @@ from tests.harness.timed import (
     DAY_MS,
     EVERY,
     HOUR_MS,
+    MINUTE_MS,
     Clockwork,
     a_clockwork,
     an_order,
@@ -304,6 +306,49 @@ async def test_what_is_missed_later_in_the_same_boot_is_told_too(home: Home) -> 
         assert await clock.fire() == ["too-late"]
         (line,) = await clock.told()
         assert f"«{name}»" in line
+
+
+async def set_back_a_day(home: Home) -> None:
+    home.clock.wall_ms -= DAY_MS
+    await home.store.workers.beat(home.worker.worker_id)
+    while await home.store.schedules.reckon(64):
+        pass
+
+
+async def test_a_clock_that_is_set_back_makes_no_retry_wait_longer(home: Home) -> None:
+    """Else the schedule would stand still until then, with all of its due times."""
+    clock = await a_clockwork(home)
+    schedule = await clock.make(an_order(EVERY))
+    home.clock.move(HOUR_MS)
+    await clock.fire()
+    assert await clock.fail_all() == 1
+    await set_back_a_day(home)
+    assert (await clock.get(schedule)).due_ms == home.clock.now_ms() + 5 * MINUTE_MS
+    home.clock.move(5 * MINUTE_MS)
+    assert await clock.fire() == ["due"]
+    assert await clock.verdicts(schedule) == [("fired", "tried-again", 1)]
+
+
+async def test_a_clock_that_is_set_back_makes_no_goal_wait_longer(home: Home) -> None:
+    clock = await a_clockwork(home)
+    await clock.wish(BeginGoal(text="tidy up"))
+    await clock.answer_all()
+    (claim,) = await home.store.goals.claim(home.worker.worker_id, 1)
+    waits = Judgement(verdict=JudgeVerdict.WAIT, reason="later", minutes=10)
+    await home.store.goals.judged(claim, waits, 0)
+    await set_back_a_day(home)
+    home.clock.move(9 * MINUTE_MS)
+    assert await home.store.goals.wake(1) == 0
+    home.clock.move(MINUTE_MS)
+    assert await home.store.goals.wake(1) == 1
+
+
+async def test_occasions_wait_for_each_other_if_it_is_ordered_so(home: Home) -> None:
+    await a_clockwork(home)
+    await types(home, "/cron add queue every 2 hours look")
+    await types(home, "/cron add every 2 hours look")
+    views = await home.store.schedules.views(limit=2)
+    assert [view.schedule.order.overlap for view in views] == [Overlap.SKIP, Overlap.QUEUE]
 
 
 async def test_an_operator_orders_nothing_more_often_than_people_can(home: Home) -> None:

@@ -23,8 +23,9 @@ CRON_HELP = (
     "/cron lists. /cron add every weekday at 7:00 send me the news – also `in 2 hours`, "
     "`tomorrow 9:00`, `cron 0 7 * * 1-5`. Words before the time: `fresh` (a context of its own), "
     "`quiet` (say nothing if there is nothing to tell), `run`, `ask` or `skip` (if it is too "
-    "late), `command` (a shell command, for owners). /cron pause|resume|run|remove c1. "
-    "/cron zone Europe/Vienna. Or tell me in plain words what you want and when."
+    "late), `queue` (wait for the time before), `command` (a shell command, for owners). "
+    "/cron pause|resume|run|remove c1. /cron zone Europe/Vienna. "
+    "Or tell me in plain words what you want and when."
 )
 _EVENTS = {
     "pause": ScheduleEvent.PAUSED,

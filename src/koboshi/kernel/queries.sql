@@ -307,8 +307,13 @@ UPDATE turns SET progressed_ms = progressed_ms + :jump_ms, worked_ms = worked_ms
 WHERE closed_ms IS NULL;
 
 -- name: ages_move_goals
--- The same for goals that have not ended.
-UPDATE goals SET changed_ms = changed_ms + :jump_ms WHERE state NOT IN ('done', 'cleared');
+-- The same for goals that have not ended. A clock that was set back makes no wait of theirs longer.
+UPDATE goals SET changed_ms = changed_ms + :jump_ms, wait_until_ms = wait_until_ms + min(0, :jump_ms)
+WHERE state NOT IN ('done', 'cleared');
+
+-- name: ages_move_retries
+-- The same for due times that are tried again after a wait.
+UPDATE schedules SET due_ms = due_ms + :jump_ms WHERE due_ms IS NOT NULL AND again_of IS NOT NULL;
 
 -- name: waits_cap_goals
 -- No goal waits for a verdict longer than it was told to.
