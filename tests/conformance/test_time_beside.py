@@ -83,6 +83,11 @@ async def test_the_zone_is_asked_for_once(home: Home) -> None:
     first = await types(home, "/remind tomorrow 9:00 the report")
     assert "/cron zone" in first
     assert "/cron zone" not in await types(home, "/remind tomorrow 10:00 the other")
+    for schedule in ("c1", "c2"):
+        await types(home, f"/cron remove {schedule}")
+    assert "/cron zone" not in await types(home, "/remind tomorrow 9:00 the report")
+    assert "/cron zone" not in await types(home, "/remind tomorrow 9:00 it", chat="another")
+    assert "/cron zone" in await types(home, "/remind tomorrow 9:00 it", person="bob")
 
 
 async def test_goal_commands_need_no_model(home: Home) -> None:

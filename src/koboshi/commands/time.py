@@ -6,7 +6,7 @@ from koboshi.domain.due import NotATime
 from koboshi.domain.goal import GoalEvent
 from koboshi.domain.ids import ScheduleId
 from koboshi.domain.ordering import PLAIN, order_of, read_options
-from koboshi.domain.schedule import Schedule, ScheduleEvent, ScheduleKind
+from koboshi.domain.schedule import ScheduleEvent
 from koboshi.domain.when import When, is_understood, read_when
 from koboshi.domain.wish import (
     AddCriterion,
@@ -116,26 +116,20 @@ def _ordered(text: str, facts: SessionFacts, options: set[str]) -> Response:
     refusal = why_too_often(order)
     if refusal is not None:
         return Response(reply=refusal)
-    return Response(reply=_about_zone(when, facts), wish=MakeSchedule(order=order))
+    asks = _about_zone(when, facts)
+    return Response(reply=asks, wish=MakeSchedule(order=order, asks_zone=bool(asks)))
 
 
 def _about_zone(when: When, facts: SessionFacts) -> str:
     """A person who told no time zone is asked for it with their first order by the clock."""
-    is_first = not any(map(_is_by_the_clock, facts.calendar.schedules))
-    if not when.is_local or facts.calendar.zone_name or not is_first:
+    calendar = facts.calendar
+    if not when.is_local or calendar.zone_name or calendar.is_zone_asked:
         return ""
     now = time_words.moment(facts.now_ms, facts.calendar.zone)
     return (
         f"I take it by my own clock, on which it is {now}. If yours differs, tell me once where "
         "you are: /cron zone Europe/Vienna, and order it again."
     )
-
-
-def _is_by_the_clock(schedule: Schedule) -> bool:
-    """Whether its times depend on a zone."""
-    order = schedule.order
-    is_local_at = order.kind is ScheduleKind.AT and "+" not in order.expression
-    return order.kind is ScheduleKind.CRON or is_local_at
 
 
 def goal(command: Command, facts: SessionFacts) -> Response:

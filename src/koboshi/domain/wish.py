@@ -27,6 +27,8 @@ EVERY_SECONDS_MIN = 60
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeSchedule:
     order: Order
+    asks_zone: bool = False
+    """The reply asks the person for their zone, and no later one does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +181,8 @@ class Calendar:
     zone: tzinfo
     zone_name: str = ""
     """What the person told; empty: the gateway's is used."""
+    is_zone_asked: bool = False
+    """They were asked for it."""
     schedules: tuple[Schedule, ...] = field(default_factory=tuple)
     waiting: tuple[str, ...] = field(default_factory=tuple)
     """The names of occasions that wait in the inbox."""

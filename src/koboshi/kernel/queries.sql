@@ -2944,8 +2944,13 @@ WHERE schedule_id > :after AND decided_ms < :before_ms ORDER BY schedule_id LIMI
 -- The zone that a person told; '' if the person was only asked.
 SELECT zone FROM zones WHERE channel = :channel AND person = :person;
 
+-- name: zone_asked
+-- A person is asked for a zone.
+INSERT INTO zones (channel, person, zone, told) VALUES (:channel, :person, '', 0)
+ON CONFLICT (channel, person) DO NOTHING;
+
 -- name: zone_set
--- A person tells a zone, or is asked for one.
+-- A person tells a zone.
 INSERT INTO zones (channel, person, zone, told) VALUES (:channel, :person, :zone, 1)
 ON CONFLICT (channel, person) DO UPDATE SET zone = excluded.zone, told = 1;
 

@@ -95,8 +95,11 @@ def grant(
 ) -> WishOutcome:
     """Do what is wished for, if the person may. `by` is the key of the wish."""
     match wish:
-        case MakeSchedule(order=order):
-            return _make(tx, context, session, wisher, order, by)
+        case MakeSchedule(order=order, asks_zone=asks_zone):
+            outcome = _make(tx, context, session, wisher, order, by)
+            if asks_zone and outcome.status is WishStatus.DONE:
+                tx.change("zone_asked", channel=wisher.channel, person=wisher.person)
+            return outcome
         case TellZone(zone=zone):
             return _tell_zone(tx, context, session, wisher, zone)
         case BeginGoal(text=text):
