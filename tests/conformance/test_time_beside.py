@@ -13,6 +13,7 @@ from koboshi.domain.wish import (
     ChangeSchedule,
     MakeSchedule,
     MoveSchedule,
+    RunSchedule,
     TimedWish,
     WishStatus,
 )
@@ -311,6 +312,17 @@ async def test_what_is_missed_later_in_the_same_boot_is_told_too(home: Home) -> 
         assert await clock.fire() == ["too-late"]
         (line,) = await clock.told()
         assert f"«{name}»" in line
+
+
+async def test_a_run_by_hand_at_the_moment_of_a_due_time_does_not_stand_for_it(home: Home) -> None:
+    clock = await a_clockwork(home)
+    schedule = await clock.make(an_order(EVERY))
+    home.clock.move(HOUR_MS)
+    await clock.wish(RunSchedule(schedule_id=schedule.schedule_id))
+    await clock.answer_all()
+    assert await clock.fire() == ["due"]
+    assert len(await clock.answer_all()) == 1
+    assert await clock.verdicts(schedule) == [("fired", "due", 1), ("fired", "run-now", 1)]
 
 
 async def set_back_a_day(home: Home) -> None:
