@@ -357,14 +357,16 @@ def go_on_after(
     """Finish the transaction that ends a turn: tell how processes ended, say what the end means to
     a schedule and to a goal, and open the next turn. A child of which nothing is open has ended.
     Every way out of a turn ends here. Without a turn, only the next one is opened."""
+    has_goal = False
     if turn_id is not None:
         tell_ends(tx, context, session_id, turn_id)
         turn = read_turn(tx, turn_id)
         assert turn is not None
         settle_occasion(tx, context, turn)
-        pass_gate(tx, turn)
+        has_goal = pass_gate(tx, turn)
     open_next(tx, context, session_id)
-    take_up_goal(tx, session_id)
+    if has_goal:
+        take_up_goal(tx, session_id)
     settle_child(tx, context, session_id, OPENING)
 
 
