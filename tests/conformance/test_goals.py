@@ -2,7 +2,7 @@
 
 import pytest
 
-from koboshi.domain.command import CommandName
+from koboshi.domain.command import CommandName, OperatorAction
 from koboshi.domain.goal import (
     Goal,
     GoalClaim,
@@ -61,6 +61,32 @@ async def test_a_goal_is_worked_on_judged_and_done(home: Home) -> None:
     await judge(home, DONE, "all pass")
     assert (await goal_of(home)).state is GoalState.DONE
     assert any("is reached" in words for words in await clock.told())
+
+
+async def test_a_criterion_that_is_added_while_the_judge_thinks_is_judged_too(home: Home) -> None:
+    """The person was told that the goal is not reached before it is true."""
+    clock = await a_goal(home)
+    await clock.answer_all("all pass")
+    (claim,) = await claims(home)
+    await clock.wish(AddCriterion(text="nothing is left over"))
+    await home.store.goals.judged(claim, Judgement(verdict=DONE, reason="all pass"), 0)
+    assert (await goal_of(home)).state is GoalState.JUDGING
+    (again,) = await claims(home)
+    case = await home.store.goals.load(again)
+    assert case is not None
+    assert case.goal.criteria == ("nothing is left over",)
+
+
+async def test_an_operator_moves_the_goal_that_was_named_and_no_other(home: Home) -> None:
+    clock = await a_goal(home, "one")
+    await clock.wish(MoveGoal(event=GoalEvent.REACHED))
+    await clock.wish(BeginGoal(text="two"))
+    two, one = (view.goal for view in await home.store.goals.views(limit=2))
+    refused = await home.store.goals.move(one.goal_id, MoveGoal(event=GoalEvent.CLEARED), "op:1")
+    assert (refused.status, refused.words) == (WishStatus.REFUSED, "«one» is done.")
+    assert (await goal_of(home)).state is GoalState.ACTIVE
+    done = await home.store.goals.move(two.goal_id, MoveGoal(event=GoalEvent.CLEARED), "op:2")
+    assert (done.status, done.words) == (WishStatus.DONE, "Cleared: «two».")
 
 
 async def test_three_restarts_after_a_goal_is_done_are_silent(home: Home) -> None:
@@ -178,6 +204,38 @@ async def test_a_message_goes_first_and_the_goal_is_judged_behind_it(home: Home)
     assert (await goal_of(home)).state is GoalState.JUDGING, "a person's turn is judged, too"
     await judge(home, CONTINUE)
     assert (await goal_of(home)).step == 2, "and uses up no step"
+
+
+@pytest.mark.parametrize("ends", ["answered", "failed", "dropped"])
+async def test_a_goal_whose_step_gave_way_to_another_turn_is_judged_behind_it(
+    home: Home, ends: str
+) -> None:
+    """The end of a schedule's turn, or of one that a person drops, says nothing about the goal, and
+    nothing else would ever go on with it."""
+    clock = await a_goal(home)
+    await clock.make()
+    await clock.answer_all()
+    (claim,) = await claims(home)
+    if ends == "dropped":
+        turn = await home.work_on("look at this first")
+    else:
+        home.clock.move(HOUR_MS)
+        await clock.fire()
+        turn = await home.claim()
+    await home.store.goals.judged(claim, Judgement(verdict=CONTINUE, reason="more"), 0)
+    assert (await goal_of(home)).rule == "person-first"
+    match ends:
+        case "answered":
+            await home.answer(turn)
+        case "failed":
+            await home.store.turns.fail(turn, "no luck")
+        case _:
+            await home.reopen(crash=True)
+            await home.store.turns.will(turn.turn_id, OperatorAction.DROP)
+    await judge(home, CONTINUE, "more")
+    goal = await goal_of(home)
+    assert (goal.state, goal.step) == (GoalState.ACTIVE, 2)
+    assert len(await clock.answer_all()) == 1
 
 
 async def test_a_step_that_waits_is_dropped_when_its_goal_has_moved(home: Home) -> None:

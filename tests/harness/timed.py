@@ -137,13 +137,13 @@ async def said_in(home: Home, session_id: SessionId) -> list[Delivery]:
     return told
 
 
-async def types(home: Home, text: str, *, person: str = "ann") -> str:
+async def types(home: Home, text: str, *, person: str = "ann", chat: str = "ann") -> str:
     """A person types a command; what they are told."""
     name, _, argument = text.removeprefix("/").partition(" ")
     command = Command(name=CommandName(name), said=text, argument=argument)
-    inbound = home.inbound(text, person=person)
+    inbound = home.inbound(text, person=person, chat=chat)
     await home.accept(Arrival(inbound=inbound, command=command), respond=respond)
-    return (await home.deliver())[-1].text
+    return (await home.deliver(chat))[-1].text
 
 
 LATE, OVERLAP, PLACE = Late, Overlap, WorkPlace

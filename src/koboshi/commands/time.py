@@ -6,7 +6,7 @@ from koboshi.domain.due import NotATime
 from koboshi.domain.goal import GoalEvent
 from koboshi.domain.ids import ScheduleId
 from koboshi.domain.ordering import PLAIN, order_of, read_options
-from koboshi.domain.schedule import Schedule, ScheduleEvent, ScheduleKind
+from koboshi.domain.schedule import ScheduleEvent
 from koboshi.domain.when import When, is_understood, read_when
 from koboshi.domain.wish import (
     AddCriterion,
@@ -23,8 +23,9 @@ CRON_HELP = (
     "/cron lists. /cron add every weekday at 7:00 send me the news – also `in 2 hours`, "
     "`tomorrow 9:00`, `cron 0 7 * * 1-5`. Words before the time: `fresh` (a context of its own), "
     "`quiet` (say nothing if there is nothing to tell), `run`, `ask` or `skip` (if it is too "
-    "late), `command` (a shell command, for owners). /cron pause|resume|run|remove c1. "
-    "/cron zone Europe/Vienna. Or tell me in plain words what you want and when."
+    "late), `queue` (wait for the time before), `command` (a shell command, for owners). "
+    "/cron pause|resume|run|remove c1. /cron zone Europe/Vienna. "
+    "Or tell me in plain words what you want and when."
 )
 _EVENTS = {
     "pause": ScheduleEvent.PAUSED,
@@ -77,7 +78,7 @@ def _named(verb: str, name: str) -> Response:
 
 def schedule_named(text: str) -> ScheduleId | None:
     """The schedule that a name as people write it means: `c3`, or 3."""
-    digits = text.strip().removeprefix("c")
+    digits = text.strip().casefold().removeprefix("c")
     is_number = digits.isascii() and digits.isdigit() and 0 < len(digits) < 19
     return ScheduleId(int(digits)) if is_number else None
 
@@ -115,26 +116,20 @@ def _ordered(text: str, facts: SessionFacts, options: set[str]) -> Response:
     refusal = why_too_often(order)
     if refusal is not None:
         return Response(reply=refusal)
-    return Response(reply=_about_zone(when, facts), wish=MakeSchedule(order=order))
+    asks = _about_zone(when, facts)
+    return Response(reply=asks, wish=MakeSchedule(order=order, asks_zone=bool(asks)))
 
 
 def _about_zone(when: When, facts: SessionFacts) -> str:
     """A person who told no time zone is asked for it with their first order by the clock."""
-    is_first = not any(map(_is_by_the_clock, facts.calendar.schedules))
-    if not when.is_local or facts.calendar.zone_name or not is_first:
+    calendar = facts.calendar
+    if not when.is_local or calendar.zone_name or calendar.is_zone_asked:
         return ""
     now = time_words.moment(facts.now_ms, facts.calendar.zone)
     return (
         f"I take it by my own clock, on which it is {now}. If yours differs, tell me once where "
         "you are: /cron zone Europe/Vienna, and order it again."
     )
-
-
-def _is_by_the_clock(schedule: Schedule) -> bool:
-    """Whether its times depend on a zone."""
-    order = schedule.order
-    is_local_at = order.kind is ScheduleKind.AT and "+" not in order.expression
-    return order.kind is ScheduleKind.CRON or is_local_at
 
 
 def goal(command: Command, facts: SessionFacts) -> Response:
@@ -147,6 +142,8 @@ def goal(command: Command, facts: SessionFacts) -> Response:
         return Response(reply=time_words.goal_status(facts.goal, facts.now_ms))
     if not rest and first.casefold() in _GOAL_EVENTS:
         return Response(reply="", wish=MoveGoal(event=_GOAL_EVENTS[first.casefold()]))
-    if first.casefold() == "add" and rest.strip():
+    if text.casefold() == "add":
+        return Response(reply="Say what must be true, too: /goal add coverage does not fall.")
+    if first.casefold() == "add":
         return Response(reply="", wish=AddCriterion(text=rest.strip()))
     return Response(reply="", wish=BeginGoal(text=text))

@@ -68,7 +68,11 @@ TRANSITIONS = transitions_of(
         GoalEvent.ANSWERED: {GoalState.ACTIVE: GoalState.JUDGING},
         GoalEvent.CONTINUED: {GoalState.JUDGING: GoalState.ACTIVE},
         GoalEvent.WAITS: {GoalState.JUDGING: GoalState.WAITING},
-        GoalEvent.WOKEN: {GoalState.WAITING: GoalState.JUDGING},
+        # What it waited for has come; or nothing works on it any more, and none of it was judged.
+        GoalEvent.WOKEN: {
+            GoalState.WAITING: GoalState.JUDGING,
+            GoalState.ACTIVE: GoalState.JUDGING,
+        },
         GoalEvent.PAUSED: dict.fromkeys(_WORKING, GoalState.PAUSED),
         GoalEvent.RESUMED: {GoalState.PAUSED: GoalState.JUDGING},
         GoalEvent.REACHED: dict.fromkeys(_STANDING, GoalState.DONE),

@@ -9,6 +9,7 @@ from koboshi.domain.schedule import (
     PLAIN_CHARS_MAX,
     Late,
     Order,
+    Overlap,
     WorkPlace,
     default_late,
 )
@@ -16,7 +17,9 @@ from koboshi.domain.when import When, read_when
 
 PLAIN = "plain"
 """The option that `/remind` stands for."""
-OPTIONS = ("fresh", "quiet", "run", "ask", "skip", "command", "thread", "here", PLAIN)
+QUEUE = "queue"
+"""The option by which the next occasion waits while the previous one is open."""
+OPTIONS = ("fresh", "quiet", "run", "ask", "skip", QUEUE, "command", "thread", "here", PLAIN)
 
 
 def read_options(text: str) -> tuple[set[str], str]:
@@ -44,6 +47,7 @@ def order_of(when: When, words: str, zone: str, options: set[str]) -> Order:
         command=words if is_command else "",
         place=next((each for each in WorkPlace if each.value in options), WorkPlace.HERE),
         late=late,
+        overlap=Overlap.QUEUE if QUEUE in options else Overlap.SKIP,
         quiet="quiet" in options,
         is_plain=PLAIN in options and not is_command and len(words) <= PLAIN_CHARS_MAX,
     )

@@ -85,6 +85,15 @@ def ask_taken_away(schedule: Schedule, due_ms: int, now_ms: int, zone: tzinfo) -
     return f"{quoted(schedule.order.name)}, due at {at}, was stopped with the rest. Run it now?"
 
 
+def goes_with_its_order(
+    schedule: Schedule, due_ms: int, count: int, now_ms: int, zone: tzinfo
+) -> str:
+    """Said when an order is changed or removed while occasions of it wait."""
+    more = f" ({count} times)" if count > 1 else ""
+    at = clock(due_ms, now_ms, zone)
+    return f"{quoted(schedule.order.name)}, due at {at}{more}, waited for its turn: it is not done."
+
+
 def occasion_note(
     schedule: Schedule, due_ms: int, now_ms: int, zone: tzinfo, *, is_late: bool, others: int
 ) -> str:

@@ -52,7 +52,7 @@ def read_when(text: str, now_ms: int, zone: tzinfo) -> When:
     first, _, rest = words.partition(" ")
     match first.casefold():
         case "in":
-            return _in(rest.strip(), now_ms)
+            return _in(rest.strip(), now_ms, zone)
         case "every":
             return _every(rest.strip())
         case "cron":
@@ -72,10 +72,34 @@ def is_understood(text: str) -> bool:
     return True
 
 
-def _in(text: str, now_ms: int) -> When:
+def _in(text: str, now_ms: int, zone: tzinfo) -> When:
     seconds, rest = _span(text)
+    clock = _clock(rest)
+    if clock is not None:
+        return _in_days(seconds, rest, clock, datetime.fromtimestamp(now_ms / 1_000, tz=zone))
     moment = datetime.fromtimestamp(now_ms // 1_000 + seconds, tz=UTC)
     return When(kind=ScheduleKind.AT, expression=moment.isoformat(), rest=rest, is_local=False)
+
+
+def _in_days(seconds: int, text: str, clock: re.Match[str], now: datetime) -> When:
+    """`in 2 days at 9:00`: a time of day goes with whole days only."""
+    days, beside = divmod(seconds, _SECONDS["d"])
+    if beside:
+        raise NotUnderstood(HELP)
+    hour, minute = _hour(clock)
+    day = now.replace(tzinfo=None, hour=hour, minute=minute, second=0, microsecond=0, fold=0)
+    expression = (day + timedelta(days=days)).isoformat(timespec="minutes")
+    rest = text[clock.end() :].strip()
+    return When(kind=ScheduleKind.AT, expression=expression, rest=rest, is_local=True)
+
+
+def _clock(text: str, place: int = 0) -> re.Match[str] | None:
+    """A time of day that is certainly one: a lone number may be of the words behind it."""
+    found = _CLOCK.match(text, place)
+    if found is None:
+        return None
+    is_said = ":" in found[0] or found[3] or found[0].casefold().startswith("at")
+    return found if is_said else None
 
 
 def _span(text: str) -> tuple[int, str]:
@@ -115,7 +139,15 @@ def _every(text: str) -> When:
         if named not in ("day", "days"):
             raise NotATime(f"Say at what time, as in `every {named} at 7:00`.")
     seconds, rest = _span(text)
+    second = _WORD.match(rest) if named == "second" else None
+    is_every_other = second is not None and _is_span(second[1].casefold())
+    if is_every_other or _clock(rest) is not None:
+        raise NotUnderstood(HELP)  # what is said here is no span, or more than one
     return When(kind=ScheduleKind.EVERY, expression=str(seconds), rest=rest, is_local=False)
+
+
+def _is_span(word: str) -> bool:
+    return word in _UNITS or _cron_days(word) is not None
 
 
 def _cron_days(word: str) -> str | None:
@@ -144,10 +176,8 @@ def _cron(text: str) -> When:
 
 def _at(text: str, now: datetime, zone: tzinfo) -> When:
     day, place = _day(text, now)
-    clock = _CLOCK.match(text, place)
-    if clock is None or (
-        day is None and ":" not in clock[0] and not clock[3] and "at" not in clock[0]
-    ):
+    clock = _clock(text, place) if day is None else _CLOCK.match(text, place)
+    if clock is None:
         raise NotUnderstood(HELP)
     hour, minute = _hour(clock)
     if day is not None and not 1970 < day.year < 9999:
@@ -166,14 +196,18 @@ def _at(text: str, now: datetime, zone: tzinfo) -> When:
 
 def _is_weekday_of(text: str, now: datetime) -> bool:
     """Whether it names the day of the week that it is: then the next one is meant."""
-    word = _WORD.match(text.removeprefix("on "))
+    word = _WORD.match(text, _place_of_day(text))
     return word is not None and _weekday(word[1].casefold()) == now.weekday()
+
+
+def _place_of_day(text: str) -> int:
+    return len("on ") if text[:3].casefold() == "on " else 0
 
 
 def _day(text: str, now: datetime) -> tuple[datetime | None, int]:
     """The day that the text begins with, and where it ends; None if it names none."""
     today = now.replace(tzinfo=None)
-    begin = len("on ") if text.casefold().startswith("on ") else 0
+    begin = _place_of_day(text)
     date = _DATE.match(text, begin)
     if date is not None:
         try:

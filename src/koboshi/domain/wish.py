@@ -8,7 +8,7 @@ from typing import TypeAlias
 from koboshi.domain import time_words
 from koboshi.domain.due import NotATime, check_expression, first_after
 from koboshi.domain.goal import CRITERIA_MAX, TEXT_CHARS_MAX, Goal, GoalEvent
-from koboshi.domain.ids import ScheduleId
+from koboshi.domain.ids import ChannelName, ScheduleId
 from koboshi.domain.role import Role
 from koboshi.domain.schedule import (
     NAME_CHARS_MAX,
@@ -27,6 +27,8 @@ EVERY_SECONDS_MIN = 60
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeSchedule:
     order: Order
+    asks_zone: bool = False
+    """The reply asks the person for their zone, and no later one does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +104,13 @@ class Wisher:
     schedules_max: int
     """How many a member may have."""
     now_ms: int
-    zone: tzinfo
+    channel: ChannelName
+    """Where they are this person: elsewhere the same name may be that of another one."""
     is_operator: bool = False
 
 
-def why_no_order(order: Order, wisher: Wisher, *, is_new: bool) -> str | None:
-    """Why an order is refused, in words; None if it is not."""
+def why_no_order(order: Order, zone: tzinfo, wisher: Wisher, *, is_new: bool) -> str | None:
+    """Why an order is refused, in words; None if it is not. `zone` is that of the order."""
     if not order.name.strip() or not (order.prompt.strip() or order.command.strip()):
         return "It has no name, or says nothing to do."
     if len(order.name) > NAME_CHARS_MAX or len(order.prompt or order.command) > PROMPT_CHARS_MAX:
@@ -117,10 +120,8 @@ def why_no_order(order: Order, wisher: Wisher, *, is_new: bool) -> str | None:
     if is_new and not wisher.role.is_owner and wisher.schedules >= wisher.schedules_max:
         return f"You have {wisher.schedules} schedules already; that is all a member can have."
     try:
-        check_expression(order.kind, order.expression, wisher.zone)
-        following = first_after(
-            order.kind, order.expression, wisher.zone, wisher.now_ms, wisher.now_ms
-        )
+        check_expression(order.kind, order.expression, zone)
+        following = first_after(order.kind, order.expression, zone, wisher.now_ms, wisher.now_ms)
     except NotATime as error:
         return str(error)
     if following is None:
@@ -136,9 +137,11 @@ def why_too_often(order: Order) -> str | None:
     return None
 
 
-def why_not_theirs(schedule: Schedule, wisher: Wisher) -> str | None:
-    """Why a person may not touch a schedule; None if they may. Owners manage all."""
-    if wisher.is_operator or wisher.role.is_owner or schedule.person == wisher.person:
+def why_not_theirs(schedule: Schedule, channel: ChannelName, wisher: Wisher) -> str | None:
+    """Why a person may not touch a schedule of this channel; None if they may. Owners manage
+    all."""
+    is_theirs = (channel, schedule.person) == (wisher.channel, wisher.person)
+    if wisher.is_operator or wisher.role.is_owner or is_theirs:
         return None
     return f"{schedule.shown} is not yours."
 
@@ -178,6 +181,8 @@ class Calendar:
     zone: tzinfo
     zone_name: str = ""
     """What the person told; empty: the gateway's is used."""
+    is_zone_asked: bool = False
+    """They were asked for it."""
     schedules: tuple[Schedule, ...] = field(default_factory=tuple)
     waiting: tuple[str, ...] = field(default_factory=tuple)
     """The names of occasions that wait in the inbox."""

@@ -81,6 +81,7 @@ def move_ages(tx: Transaction, jump_ms: int) -> None:
     tx.change("ages_move_goals", jump_ms=jump_ms)
     tx.change("ages_move_agents", jump_ms=jump_ms)
     if jump_ms < 0:
+        tx.change("ages_move_retries", jump_ms=jump_ms)
         # A due time is a moment and no age. Behind a clock that went back, it is reckoned from now.
         tx.change("schedules_recheck")
 

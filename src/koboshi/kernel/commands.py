@@ -134,13 +134,15 @@ def _memory(tx: Reading, context: VerbContext, session: Session) -> MemoryView |
 def _calendar(tx: Reading, context: VerbContext, session: Session, person: str) -> Calendar:
     """What the chat has of schedules. A member sees only their own."""
     channel, session_id = session.route.channel, session.session_id
-    zone = first_text(tx.row("zone_of_person", channel=channel, person=person)) or ""
+    known = tx.row("zone_of_person", channel=channel, person=person)
+    zone = first_text(known) or ""
     is_owner = context.role_of(tx, channel, person) is Role.OWNER
     rows = tx.rows("schedules_of_session", session_id=session_id, limit=SCHEDULES_MAX)
     waiting = waiting_occasions(tx, session_id)
     return Calendar(
         zone=context.zone_or_own(zone),
         zone_name=zone,
+        is_zone_asked=known is not None,
         schedules=tuple(
             each for each in map(schedule_of, rows) if is_owner or each.person == person
         ),

@@ -325,8 +325,9 @@ def run_now(tx: Transaction, context: VerbContext, schedule: Schedule, by: str) 
     entry_id = _put(tx, context, due, decision)
     if entry_id is None:
         return False
+    own = {"schedule_id": schedule.schedule_id}
     due_ms = tx.now_ms
-    while tx.row("occasion_decided", schedule_id=schedule.schedule_id, due_ms=due_ms) is not None:
+    while due_ms == schedule.due_ms or tx.row("occasion_decided", **own, due_ms=due_ms) is not None:
         due_ms += 1
     verdict = OccasionVerdict.FIRED
     _row(tx, schedule, due_ms, verdict=verdict, rule="run-now", entry_id=entry_id)

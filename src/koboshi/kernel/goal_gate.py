@@ -2,14 +2,14 @@
 
 from koboshi.domain import time_words
 from koboshi.domain.goal import BegunBy, Gate, Goal, GoalEvent, GoalRule, GoalState, gate
-from koboshi.domain.ids import Generation, TurnId
+from koboshi.domain.ids import Generation, SessionId, TurnId
 from koboshi.domain.inbox import EntryKind
 from koboshi.domain.session import CutKind, Session
 from koboshi.domain.turn import TurnEvent
 from koboshi.kernel.child_rows import open_children
 from koboshi.kernel.enqueue import enqueue_delivery_once
 from koboshi.kernel.moves import move_from
-from koboshi.kernel.rows import TurnRow
+from koboshi.kernel.rows import TurnRow, read_open_turn
 from koboshi.kernel.timed_rows import goal_in
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import GOALS, JOURNAL
@@ -72,14 +72,15 @@ def cut_goal(tx: Transaction, session: Session, kind: CutKind) -> None:
         pause_goal(tx, goal, GoalRule.BY_PERSON, "stopped by the person", told=False)
 
 
-def pass_gate(tx: Transaction, turn: TurnRow) -> None:
-    """What the end of a turn means to the goal of its session, in the transaction that ends it."""
+def pass_gate(tx: Transaction, turn: TurnRow) -> bool:
+    """What the end of a turn means to the goal of its session, in the transaction that ends it.
+    Returns whether the goal is active still."""
     goal = goal_in(tx, turn.session_id)
     if goal is None or goal.state is not GoalState.ACTIVE:
-        return
+        return False
     first = {"source": goal.source, "external_id": f"{goal.revision}.1"}
     if tx.row("goal_first_waits", session_id=turn.session_id, **first) is not None:
-        return  # nothing was done for it yet: this turn was at work on something else
+        return True  # nothing was done for it yet: this turn was at work on something else
     begun_by = _begun_by(tx, turn.turn_id, goal)
     has_other_words = turn.event == TurnEvent.DECLINED and turn.reason == OTHER_WORDS
     passed = gate(
@@ -90,18 +91,29 @@ def pass_gate(tx: Transaction, turn: TurnRow) -> None:
         has_other_words=has_other_words,
     )
     if passed is Gate.NOTHING:
-        return
+        return True
     tokens = tx.number("turn_tokens", **turn.span)
     tx.change("goal_spent", goal_id=goal.goal_id, tokens=tokens)
     if passed is Gate.JUDGE and open_children(tx, turn.session_id):
-        return  # the turn that hears of their ends is judged
+        return True  # the turn that hears of their ends is judged
     if passed is Gate.JUDGE:
         rule = GoalRule.ANSWERED
         move_goal(tx, goal, GoalEvent.ANSWERED, rule, goal.reason, judged_turn=turn.turn_id)
-        return
+        return False
     is_no = turn.event == TurnEvent.DECLINED
     rule = GoalRule.DECLINED if is_no else GoalRule.FAILED
     pause_goal(tx, goal, rule, time_words.why_goal_paused(turn.event, turn.reason), told=not is_no)
+    return False
+
+
+def take_up_goal(tx: Transaction, session_id: SessionId) -> None:
+    """Judge an active goal again that nothing in its session goes on with: its step gave way to
+    what was at work, and the end of that said nothing about the goal."""
+    goal = goal_in(tx, session_id)
+    if goal is None or goal.state is not GoalState.ACTIVE:
+        return
+    if read_open_turn(tx, session_id) is None and not open_children(tx, session_id):
+        move_goal(tx, goal, GoalEvent.WOKEN, GoalRule.WOKEN, goal.reason)
 
 
 def _begun_by(tx: Reading, turn_id: TurnId, goal: Goal) -> BegunBy:

@@ -14,6 +14,7 @@ which repeats the claim in its condition. So at every moment:
 from koboshi.domain import time_words
 from koboshi.domain.durations import duration
 from koboshi.domain.goal import (
+    ENDED,
     UNREADABLE_MAX,
     Goal,
     GoalClaim,
@@ -120,6 +121,9 @@ class GoalVerbs:
             goal = read_goal(tx, goal_id)
             if goal is None:
                 return WishOutcome(status=WishStatus.NOT_FOUND, words="there is no such goal")
+            if goal.state in ENDED:  # the session may have another one by now
+                words = f"{time_words.quoted(goal.text)} is {goal.state}."
+                return WishOutcome(status=WishStatus.REFUSED, words=words)
             session = read_session(tx, goal.session_id)
             channel = session.route.channel
             wisher = wisher_in(tx, self._context, channel, goal.person, is_operator=True)

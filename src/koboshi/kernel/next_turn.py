@@ -34,7 +34,7 @@ from koboshi.kernel.children import ChildOpening, settle_child
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_text, text
 from koboshi.kernel.enqueue import enqueue_delivery
-from koboshi.kernel.goal_gate import pass_gate
+from koboshi.kernel.goal_gate import pass_gate, take_up_goal
 from koboshi.kernel.moves import move
 from koboshi.kernel.occasions import note_of_reminders, settle_occasion
 from koboshi.kernel.process_rows import read_process
@@ -357,13 +357,16 @@ def go_on_after(
     """Finish the transaction that ends a turn: tell how processes ended, say what the end means to
     a schedule and to a goal, and open the next turn. A child of which nothing is open has ended.
     Every way out of a turn ends here. Without a turn, only the next one is opened."""
+    has_goal = False
     if turn_id is not None:
         tell_ends(tx, context, session_id, turn_id)
         turn = read_turn(tx, turn_id)
         assert turn is not None
         settle_occasion(tx, context, turn)
-        pass_gate(tx, turn)
+        has_goal = pass_gate(tx, turn)
     open_next(tx, context, session_id)
+    if has_goal:
+        take_up_goal(tx, session_id)
     settle_child(tx, context, session_id, OPENING)
 
 

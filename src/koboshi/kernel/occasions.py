@@ -82,6 +82,18 @@ def waiting_occasions(tx: Reading, session_id: SessionId) -> tuple[TakenAway, ..
     return tuple(TakenAway(schedule_of(row), number(row[-2]), number(row[-1])) for row in rows)
 
 
+def words_of_waiting(tx: Reading, context: VerbContext, schedule: Schedule) -> str:
+    """What a person is told of the occasions that wait, and that go with their order; empty if
+    none does."""
+    places = {schedule.session_id, schedule.own_session or schedule.session_id}
+    waits = [each for place in places for each in waiting_occasions(tx, place)]
+    times = [each.due_ms for each in waits if each.schedule.schedule_id == schedule.schedule_id]
+    if not times:
+        return ""
+    zone = context.zone_or_own(schedule.order.zone)
+    return f" {time_words.goes_with_its_order(schedule, min(times), len(times), tx.now_ms, zone)}"
+
+
 def is_failing(tx: Reading, turn_id: TurnId) -> bool:
     """Whether the turn is of a schedule that failed the time before, so that it is known."""
     found = occasion_in(tx, turn_id)

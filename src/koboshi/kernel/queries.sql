@@ -307,8 +307,13 @@ UPDATE turns SET progressed_ms = progressed_ms + :jump_ms, worked_ms = worked_ms
 WHERE closed_ms IS NULL;
 
 -- name: ages_move_goals
--- The same for goals that have not ended.
-UPDATE goals SET changed_ms = changed_ms + :jump_ms WHERE state NOT IN ('done', 'cleared');
+-- The same for goals that have not ended. A clock that was set back makes no wait of theirs longer.
+UPDATE goals SET changed_ms = changed_ms + :jump_ms, wait_until_ms = wait_until_ms + min(0, :jump_ms)
+WHERE state NOT IN ('done', 'cleared');
+
+-- name: ages_move_retries
+-- The same for due times that are tried again after a wait.
+UPDATE schedules SET due_ms = due_ms + :jump_ms WHERE due_ms IS NOT NULL AND again_of IS NOT NULL;
 
 -- name: waits_cap_goals
 -- No goal waits for a verdict longer than it was told to.
@@ -2939,8 +2944,13 @@ WHERE schedule_id > :after AND decided_ms < :before_ms ORDER BY schedule_id LIMI
 -- The zone that a person told; '' if the person was only asked.
 SELECT zone FROM zones WHERE channel = :channel AND person = :person;
 
+-- name: zone_asked
+-- A person is asked for a zone.
+INSERT INTO zones (channel, person, zone, told) VALUES (:channel, :person, '', 0)
+ON CONFLICT (channel, person) DO NOTHING;
+
 -- name: zone_set
--- A person tells a zone, or is asked for one.
+-- A person tells a zone.
 INSERT INTO zones (channel, person, zone, told) VALUES (:channel, :person, :zone, 1)
 ON CONFLICT (channel, person) DO UPDATE SET zone = excluded.zone, told = 1;
 
@@ -3023,8 +3033,9 @@ UPDATE goals SET step = step + 1, unreadable = 0 WHERE goal_id = :goal_id;
 UPDATE goals SET tokens = tokens + :tokens WHERE goal_id = :goal_id;
 
 -- name: goal_criteria
--- What must be true for the goal to be reached.
-UPDATE goals SET criteria = :criteria, revision = revision + 1 WHERE goal_id = :goal_id;
+-- What must be true for the goal to be reached. A judge that thinks about it has not seen that.
+UPDATE goals SET criteria = :criteria, revision = revision + 1, worker_id = NULL, epoch = epoch + 1
+WHERE goal_id = :goal_id;
 
 -- name: goal_renewed
 -- A person lets the goal go on: its bounds count from here.

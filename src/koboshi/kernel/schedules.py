@@ -7,7 +7,7 @@ from koboshi.domain.due import NotATime
 from koboshi.domain.ids import ChannelName, ScheduleId, SessionId, TurnId
 from koboshi.domain.ordering import read_order
 from koboshi.domain.outbox import Delivery
-from koboshi.domain.wish import MakeSchedule, TimedWish, WishOutcome, WishStatus
+from koboshi.domain.wish import MakeSchedule, TimedWish, WishOutcome, WishStatus, why_too_often
 from koboshi.domain.worker import Breaker
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_number, number, numbers, text
@@ -25,7 +25,7 @@ from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
 from koboshi.kernel.wishes import grant, wisher_in, zone_of_person
 from koboshi.ports.schedules import Fired, ScheduleView
 
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
 
 
 class ScheduleVerbs:
@@ -102,6 +102,9 @@ class ScheduleVerbs:
                 order = read_order(text, tx.now_ms, context.zone_or_own(zone), zone)
             except NotATime as error:
                 return WishOutcome(status=WishStatus.REFUSED, words=str(error))
+            refusal = why_too_often(order)
+            if refusal is not None:
+                return WishOutcome(status=WishStatus.REFUSED, words=refusal)
             return grant(tx, context, session, wisher, MakeSchedule(order=order), by, FILING)
 
         return await self._writer.write("schedules.order", operation, of_sessions(session_id))
@@ -174,8 +177,8 @@ def _fire(tx: Transaction, context: VerbContext, limit: int) -> Fired:
         if done.line:
             lines.setdefault(done.schedule.session_id, []).append(done.line)
     for session_id, missed in lines.items():
-        # One line for a chat, a boot and a day, however much was missed.
-        cause = f"missed:{context.worker_id}:{tx.now_ms // DAY_MS}"
+        # One line for a chat, a boot and an hour, however much was missed.
+        cause = f"missed:{context.worker_id}:{tx.now_ms // HOUR_MS}"
         enqueue_delivery_once(tx, session_id, cause, time_words.missed(missed), anchor="")
     return Fired(decided=tuple(decided))
 

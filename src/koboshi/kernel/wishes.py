@@ -5,7 +5,7 @@ behind its commit, it changes nothing and is answered as the first time.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import TypeAlias
 
@@ -45,7 +45,7 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded, first_text
 from koboshi.kernel.goal_gate import move_goal, pause_goal
 from koboshi.kernel.keys import lock_session
-from koboshi.kernel.occasions import move_schedule, next_due
+from koboshi.kernel.occasions import move_schedule, next_due, words_of_waiting
 from koboshi.kernel.record import NOT_STORED
 from koboshi.kernel.rows import read_session
 from koboshi.kernel.timed_rows import goal_in, goal_of, read_schedule, schedule_of
@@ -79,7 +79,7 @@ def wisher_in(
         schedules=tx.number("schedules_of_person", channel=channel, person=person),
         schedules_max=context.schedules_max,
         now_ms=tx.now_ms,
-        zone=context.zone_or_own(zone_of_person(tx, channel, person)),
+        channel=channel,
         is_operator=is_operator,
     )
 
@@ -95,8 +95,11 @@ def grant(
 ) -> WishOutcome:
     """Do what is wished for, if the person may. `by` is the key of the wish."""
     match wish:
-        case MakeSchedule(order=order):
-            return _make(tx, context, session, wisher, order, by)
+        case MakeSchedule(order=order, asks_zone=asks_zone):
+            outcome = _make(tx, context, session, wisher, order, by)
+            if asks_zone and outcome.status is WishStatus.DONE:
+                tx.change("zone_asked", channel=wisher.channel, person=wisher.person)
+            return outcome
         case TellZone(zone=zone):
             return _tell_zone(tx, context, session, wisher, zone)
         case BeginGoal(text=text):
@@ -109,7 +112,8 @@ def grant(
             schedule = read_schedule(tx, wish.schedule_id)
             if schedule is None or schedule.state is ScheduleState.REMOVED:
                 return _not_found("There is no such schedule. /cron lists them.")
-            refusal = why_not_theirs(schedule, wisher)
+            channel = read_session(tx, schedule.session_id).route.channel
+            refusal = why_not_theirs(schedule, channel, wisher)
             if refusal is not None:
                 return _refused(refusal)
             lock_session(tx, schedule.session_id)
@@ -153,7 +157,7 @@ def _make(
     if before is not None:
         return _told(context, schedule_of(before), tx.now_ms, WishStatus.SAME)
     zone = context.zone_or_own(order.zone)
-    refusal = why_no_order(order, wisher, is_new=True)
+    refusal = why_no_order(order, zone, wisher, is_new=True)
     if refusal is not None:
         return _refused(refusal)
     times = next_times(order, zone, tx.now_ms, tx.now_ms)
@@ -207,16 +211,18 @@ def _change(
 ) -> WishOutcome:
     if order == schedule.order and schedule.state is ScheduleState.ARMED:
         return _told(context, schedule, tx.now_ms, WishStatus.SAME)
-    refusal = why_no_order(order, wisher, is_new=False)
+    zone = context.zone_or_own(order.zone)
+    refusal = why_no_order(order, zone, wisher, is_new=False)
     if refusal is not None:
         return _refused(refusal)
-    zone = context.zone_or_own(order.zone)
+    waits = words_of_waiting(tx, context, schedule)
     times = next_times(order, zone, tx.now_ms, schedule.created_ms)
     tx.change("schedule_reorder", schedule_id=schedule.schedule_id, **_order_values(order))
     move_schedule(tx, context, schedule, ScheduleEvent.CHANGED, due_ms=times[0])
     changed = read_schedule(tx, schedule.schedule_id)
     assert changed is not None
-    return _told(context, changed, tx.now_ms, WishStatus.DONE)
+    outcome = _told(context, changed, tx.now_ms, WishStatus.DONE)
+    return replace(outcome, words=outcome.words + waits)
 
 
 def _move(
@@ -230,6 +236,7 @@ def _move(
         due_ms = next_due(context, schedule, tx.now_ms)
         if due_ms is None:
             return _refused(f"The time of {name} is over.")
+    waits = words_of_waiting(tx, context, schedule) if event is ScheduleEvent.REMOVED else ""
     why = "by a person" if event is ScheduleEvent.PAUSED else None
     move_schedule(tx, context, schedule, event, due_ms=due_ms, reason=why)
     moved = read_schedule(tx, schedule.schedule_id)
@@ -237,7 +244,7 @@ def _move(
     if due_ms is not None:
         tx.change("schedule_counted", schedule_id=schedule.schedule_id, failures=0, alerted_ms=None)
         return _told(context, moved, tx.now_ms, WishStatus.DONE)
-    words = f"{name} is {_SAID[schedule.state, event]}."
+    words = f"{name} is {_SAID[schedule.state, event]}.{waits}"
     return WishOutcome(status=WishStatus.DONE, words=words, schedule=moved)
 
 
