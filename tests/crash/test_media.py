@@ -27,6 +27,8 @@ pytestmark = pytest.mark.crash
 
 OPENAI = next(form for form in FORMS if form.name == "openai")
 SEES = {"KOBOSHI__MODEL__PICTURES": "yes"}
+NOT_WORDS = "something else than words"
+USED = """SELECT body ->> '$.seconds' FROM steps WHERE body ->> '$.model' = 'voice:whisper-1'"""
 
 
 @pytest.fixture
@@ -157,7 +159,7 @@ def heard(text: str) -> Answer:
         ([heard("buy some milk")], "buy some milk"),
         ([as_json({}, status=503), heard("buy some milk")], "buy some milk"),
         ([as_json({}, status=401)], "the service answered 401"),
-        ([as_json(["what"], status=200)], "something else than words"),
+        ([as_json(["what"], status=200)], NOT_WORDS),
         ([heard("  ")], "no words were heard"),
     ],
     ids=["well", "busy", "refused", "wrong", "silent"],
@@ -171,8 +173,11 @@ async def test_a_voice_message_is_written_down_or_it_is_said_why_not(
             it.server.answers.append(it.says("understood"))
             await send(it, "1", ("said.ogg", b"OggS" + bytes(200)), text="")
             await it.person.hears("understood")
+            with opened(home) as connection:
+                used = numbers(connection, USED)
 
     assert shown in words_in(it.server.last)
+    assert used == [(1,)] * (answers[-1].status == 200 and shown != NOT_WORDS), "as `/usage` tells"
     assert service.requests[0].path == "/v1/audio/transcriptions"
     assert len(service.requests) == len(answers)
 
