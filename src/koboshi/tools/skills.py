@@ -34,13 +34,14 @@ class SkillFolder:
     def _content(self, name: str, file: str, bytes_max: int) -> str | None:
         """A file below the folder of a skill. The owner may link skills from elsewhere, but no name
         that the agent gives leads out of the one."""
-        root = (self.folder / name).resolve()
-        path = (root / file).resolve()
-        if not path.is_relative_to(root):
-            return None
         try:
+            root = (self.folder / name).resolve()
+            path = (root / file).resolve()
+            if not path.is_relative_to(root):
+                return None
             descriptor = os.open(path, _READ)
-        except OSError:
+        # Links in a circle are a RuntimeError; what is no name at all is a ValueError.
+        except (OSError, RuntimeError, ValueError):
             return None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
