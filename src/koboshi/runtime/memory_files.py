@@ -3,11 +3,13 @@
 A file is put in place in three steps, and a kill between any two loses no hand edit: the old one is
 moved aside, the new one is linked to its name if that is free, and what was moved aside is judged
 before it goes. So whatever stood at the name is either there or aside, and both are looked at
-first. A file that is gone is written again; one that is empty is no edit.
+first. A file that is gone is written again; one that is empty is no edit, and is written again
+when its editor had the time to fill it.
 """
 
 import os
 import stat
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +28,8 @@ AT_ONCE = 50
 BYTES_MAX = 200_000
 """More is no file of ours, and is not read."""
 TRIES = 3
+SAVING_SECONDS = 2.0
+"""A file that was emptied is left alone for so long."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -93,6 +97,9 @@ class MemoryFiles:
                 if content is None:
                     is_behind |= is_file
                     continue
+                if is_file and not content.strip() and _is_new(folder / name):
+                    kept.add(shelf)  # an editor is about to write it, in this very place
+                    continue
                 fate = await self._fate(view, shelf, content)
                 if is_file:
                     judged[shelf] = content
@@ -123,6 +130,14 @@ def _let_go(aside: Path, fate: FileFate) -> None:
         os.replace(aside, aside.parent / f"{aside.name[1:-4]}{NOT_TAKEN}")
     else:
         aside.unlink()
+
+
+def _is_new(path: Path) -> bool:
+    """Whether the file was changed in the last moments."""
+    try:
+        return abs(time.time() - path.stat().st_mtime) < SAVING_SECONDS
+    except OSError:
+        return False
 
 
 def _content(path: Path) -> str | None:
