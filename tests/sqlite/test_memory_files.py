@@ -23,7 +23,7 @@ NOTES = "MEMORY.md"
 
 
 def files_of(home: Home, tmp_path: Path) -> MemoryFiles:
-    return MemoryFiles(memories=home.store.memory, folder=tmp_path / "memory")
+    return MemoryFiles(memories=home.store.memory, folder=tmp_path / "memory", clock=home.clock)
 
 
 async def remembering(home: Home, *texts: str, chat: str = "ann") -> tuple[Claim, MemoryView]:
@@ -101,16 +101,16 @@ async def test_an_edit_that_is_saved_in_the_moment_of_writing_is_not_lost(
 
 
 async def test_a_file_that_is_cut_off_to_be_written_is_left_to_the_hand(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Home, tmp_path: Path
 ) -> None:
     """Many editors empty the file and then write it, in the same place: in between, another file at
     its name would take the edit away."""
-    monkeypatch.setattr(module, "SAVING_SECONDS", 3_600)
     _, view = await remembering(home, "one")
     files = files_of(home, tmp_path)
     await files.settle(view)
     path = tmp_path / "memory" / view.folder / NOTES
     with path.open("w") as saving:
+        os.utime(path, ns=(home.clock.now_ms() * 1_000_000,) * 2)
         view = await files.settle(view)
         saving.write(picture(["one", "by hand"], 1))
     view = await files.settle(view)

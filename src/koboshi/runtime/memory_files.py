@@ -9,7 +9,6 @@ when its editor had the time to fill it.
 
 import os
 import stat
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ import structlog
 from anyio import Lock, to_thread
 
 from koboshi.domain.memory import NOT_TAKEN, EditedFile, MemoryView, Shelf, picture
+from koboshi.ports.clock import Clock
 from koboshi.ports.memory import FileFate, Memories
 from koboshi.ports.wakeups import MEMORY, Wakeups
 
@@ -38,6 +38,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 class MemoryFiles:
     memories: Memories
     folder: Path
+    clock: Clock
     on_read: Callable[[FileFate], None] = lambda _fate: None
     """Told what became of a file that was not the newest."""
     lock: Lock = field(default_factory=Lock)
@@ -97,7 +98,7 @@ class MemoryFiles:
                 if content is None:
                     is_behind |= is_file
                     continue
-                if is_file and not content.strip() and _is_new(folder / name):
+                if is_file and not content.strip() and self._is_new(folder / name):
                     kept.add(shelf)  # an editor is about to write it, in this very place
                     continue
                 fate = await self._fate(view, shelf, content)
@@ -109,6 +110,14 @@ class MemoryFiles:
                     is_behind |= fate is not FileFate.CURRENT
                     await to_thread.run_sync(_let_go, folder / name, fate)
         return judged, kept, is_behind
+
+    def _is_new(self, path: Path) -> bool:
+        """Whether the file was changed in the last moments."""
+        try:
+            changed_s = path.stat().st_mtime
+        except OSError:
+            return False
+        return abs(self.clock.now_ms() / 1000 - changed_s) < SAVING_SECONDS
 
     async def _fate(self, view: MemoryView, shelf: Shelf, content: str) -> FileFate:
         if content == picture(view.texts(shelf), view.revision):
@@ -130,14 +139,6 @@ def _let_go(aside: Path, fate: FileFate) -> None:
         os.replace(aside, aside.parent / f"{aside.name[1:-4]}{NOT_TAKEN}")
     else:
         aside.unlink()
-
-
-def _is_new(path: Path) -> bool:
-    """Whether the file was changed in the last moments."""
-    try:
-        return abs(time.time() - path.stat().st_mtime) < SAVING_SECONDS
-    except OSError:
-        return False
 
 
 def _content(path: Path) -> str | None:
