@@ -136,6 +136,38 @@ def test_rows_that_are_nonsense_are_left_and_the_rest_moves(
     assert any(what.startswith("schedule") for what in stays(found))
 
 
+def test_a_configuration_with_comments_is_read(openclaw: Path) -> None:
+    """OpenClaw takes JSON5, and people write it."""
+    (openclaw / "openclaw.json").write_text("""\
+// my gateway
+{
+\t/* the bot // of
+\t   ours */
+\tchannels: {
+\t\ttelegram: { botToken: '777:AAfake-claw-token', allowFrom: ["3001",], },
+\t},
+\tmodels: {providers:{mine:{baseUrl:"http://there.test:8080/v1"}}}, // an address
+\tagents: { defaults: { model: "mine/small \\"x\\" // no comment" } },
+}
+""")
+    found = read_openclaw(openclaw)
+
+    assert found.channels[0].secrets == {"token": "777:AAfake-claw-token"}
+    assert [each.person for each in found.people] == ["3001", "3002"]
+    assert found.model is not None
+    assert (found.model.name, found.model.base_url) == (
+        'openai:small "x" // no comment',
+        "http://there.test:8080/v1",
+    )
+
+
+@pytest.mark.parametrize("text", ["{", "// only words", "{a: 'b}", "[" * 3_000])
+def test_a_configuration_that_is_none_is_refused_in_words(openclaw: Path, text: str) -> None:
+    (openclaw / "openclaw.json").write_text(text)
+    with pytest.raises(NotMovable, match=r"openclaw\.json is not"):
+        read_openclaw(openclaw)
+
+
 def tilde(folder: Path) -> str:
     (folder.parent / "user").mkdir()
     shutil.move(folder / "workspace", folder.parent / "user" / "claw")

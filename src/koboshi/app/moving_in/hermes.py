@@ -23,7 +23,7 @@ from koboshi.domain.phrases import excerpt
 from koboshi.domain.schedule import NAME_CHARS_MAX, Order, ScheduleKind, default_late
 
 SOURCE = "hermes"
-YAML_MISSING = "config.yaml needs a library that is not installed: pip install 'koboshi[moving]'"
+YAML_MISSING = "its configuration needs a library: pip install 'koboshi[moving]'"
 PROMPT_CHARS_MAX = 60_000
 _CHANNELS = {
     "telegram": {"token": "TELEGRAM_BOT_TOKEN"},
@@ -83,8 +83,11 @@ def _pid_in(file: Path) -> object:
 
 def _yaml(file: Path) -> object:
     words = read_text(file)
-    if not words:
-        return {}
+    return yaml_of(words, f"{file} is not YAML") if words else {}
+
+
+def yaml_of(words: str, otherwise: str) -> object:
+    """Raises NotMovable."""
     try:
         import yaml
     except ImportError as error:
@@ -93,7 +96,7 @@ def _yaml(file: Path) -> object:
         return yaml.safe_load(words)
     # A date or a number that is none is a ValueError of its own.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise NotMovable(f"{file} is not YAML: {error}") from error
+        raise NotMovable(f"{otherwise}: {error}") from error
 
 
 def _variables(file: Path) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The home of OpenClaw, `~/.openclaw`: openclaw.json, state/openclaw.sqlite, the workspace."""
 
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -15,12 +16,11 @@ from koboshi.app.moving_in.found import (
     json_of,
     list_in,
     model_of,
-    read_json,
     read_text,
     table_in,
     text_in,
 )
-from koboshi.app.moving_in.hermes import PROMPT_CHARS_MAX, add_schedule
+from koboshi.app.moving_in.hermes import PROMPT_CHARS_MAX, add_schedule, yaml_of
 from koboshi.domain.schedule import ScheduleKind
 
 SOURCE = "openclaw"
@@ -39,6 +39,10 @@ _TABLES = {
     "cron_jobs": ("job_id", "job_json"),
 }
 
+_BESIDE_STRINGS = re.compile(
+    r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|//[^\n]*|/\*.*?\*/|\t|:""", re.DOTALL
+)
+
 Rows = Mapping[str, tuple[tuple[str, str], ...]]
 
 
@@ -46,7 +50,7 @@ def read_openclaw(folder: Path) -> OtherHome:
     """Raises NotMovable where its gateway runs, or a file cannot be read."""
     if not (folder / "openclaw.json").exists():
         raise NotMovable(f"{folder} is no home of OpenClaw: openclaw.json is missing")
-    tree, rows = read_json(folder / "openclaw.json"), _rows(folder / "state")
+    tree, rows = _config(folder / "openclaw.json"), _rows(folder / "state")
     _refuse_running(folder, rows)
     found = OtherHome(source=SOURCE, folder=folder)
     for platform, table in table_in(tree, "channels").items():
@@ -72,6 +76,26 @@ def read_openclaw(folder: Path) -> OtherHome:
         found.leave("AGENTS.md", f"copy {work / 'AGENTS.md'} into the work folder if you want it")
     found.leave("conversations", "transcripts are not moved; they stay where they are")
     return found
+
+
+def _config(file: Path) -> object:
+    """JSON5, as people write it: with comments, and keys without quotes. Without the comments it is
+    YAML, where a colon has a space behind it and there are no tabs."""
+    words = read_text(file)
+    try:
+        return json_of(words, str(file))
+    except NotMovable:
+        said = _BESIDE_STRINGS.sub(_as_yaml, words)
+        found = yaml_of(said, f"{file} is not JSON")
+        if not isinstance(found, Mapping):
+            raise NotMovable(f"{file} is not JSON") from None
+        return found
+
+
+def _as_yaml(found: re.Match[str]) -> str:
+    if found[1]:
+        return found[1]
+    return ": " if found[0] == ":" else " "
 
 
 def _rows(folder: Path) -> Rows:
