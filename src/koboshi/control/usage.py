@@ -16,7 +16,7 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     tokens_in: int
     tokens_out: int
-    seconds: int
+    seconds: int = 0
     """Of recordings that were written down."""
 
 
