@@ -99,6 +99,24 @@ def test_usage_tells_the_cost_of_what_has_a_price_and_the_tokens_of_the_rest() -
     assert said("/usage", the_facts()).reply.startswith("Today in this chat: nothing.")
 
 
+def test_usage_tells_recordings_by_their_length_and_their_price() -> None:
+    voice = UsageLine(person="ann", model="voice:w", calls=2, tokens_in=0, tokens_out=0, seconds=90)
+    used = Usage(today=(a_line("ann"), voice), month=(voice,))
+    prices = {"openai:gpt-5": Price(input=1.0, output=9.0), "voice:w": Price(minute=0.02)}
+    known = replace(the_facts(), chain=ChainGlance(usage=used, prices=prices))
+    assert said("/usage", known).reply.splitlines() == [
+        "Today in this chat: 1 reply, 2,000 tokens, 2 recordings of 1 min 30 s, about 0.04.",
+        "In 30 days: 2 recordings of 1 min 30 s, about 0.03.",
+    ]
+    del prices["voice:w"]
+    unpriced = replace(known, chain=ChainGlance(usage=used, prices=prices))
+    assert said("/usage", unpriced).reply.splitlines() == [
+        "Today in this chat: 1 reply, 2,000 tokens, 2 recordings of 1 min 30 s, "
+        "about 0.01 and 1 min 30 s of recordings without a price.",
+        "In 30 days: 2 recordings of 1 min 30 s.",
+    ]
+
+
 def test_money_is_never_shown_as_less_than_it_is() -> None:
     assert [money(micros) for micros in (0, 1, 10_000, 10_001, 5_000_000)] == [
         "0.00",

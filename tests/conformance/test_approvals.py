@@ -7,11 +7,12 @@ from koboshi.commands.run import respond
 from koboshi.domain.approval import OPERATOR
 from koboshi.domain.command import Ruling
 from koboshi.domain.errors import Fenced
+from koboshi.domain.files import Attachment
 from koboshi.domain.ids import CallId, Seq
 from koboshi.domain.inbox import EntryState, Words
-from koboshi.domain.phrases import ALWAYS, NO, YES_NO
+from koboshi.domain.phrases import ALWAYS, NO, YES_NO, no_spoken_ruling
 from koboshi.domain.rule import RuleId
-from koboshi.domain.transcript import ApprovalSeal, Effect, Need
+from koboshi.domain.transcript import ApprovalSeal, Effect, Message, Need
 from koboshi.domain.turn import Claim, TurnState
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival
@@ -19,6 +20,7 @@ from tests.harness.fake_time import DAY_MS
 from tests.harness.homes import Home, OpenHome, a_call, a_world
 
 SEALED = ApprovalSeal(seal="seal-1", rule_key="key-1", begin=4, end=8, asked_by="ann")
+RECORDING = Attachment(reference="r", path="received/said.ogg", kind="voice")
 
 
 async def gated(
@@ -277,6 +279,36 @@ async def test_forwarded_words_do_not_answer_an_approval(home: Home, said: str) 
     assert (await home.view(claim.turn_id)).state == TurnState.WAITING
     await home.say("no")
     assert (await home.view(claim.turn_id)).state == TurnState.QUEUED
+
+
+async def test_a_recording_answers_no_approval_and_is_heard_afterwards(home: Home) -> None:
+    """Issue 21: what is said in it is not known yet, so it is neither a yes nor a no. The person is
+    told, and a written yes still counts, over a kill as well."""
+    claim, _, _ = await gated(home)
+    receipt = await send(home, files=(RECORDING,))
+
+    assert receipt.state is EntryState.WAITING
+    assert (await home.view(claim.turn_id)).state == TurnState.WAITING
+    assert await last_words(home) == no_spoken_ruling()
+    await home.reopen(crash=True)
+    await home.store.turns.recover(claim.turn_id)
+    assert (await home.view(claim.turn_id)).state == TurnState.WAITING
+    await home.say("yes")
+    (record,) = (await home.store.turns.load(await home.claim())).calls
+    assert record.approved_ms is not None
+
+
+async def test_a_recording_answers_what_the_model_wants_to_know(home: Home) -> None:
+    claim = await home.work_on("which mail?")
+    await home.ask(claim)
+
+    assert (await send(home, files=(RECORDING,))).state is EntryState.ATTACHED
+    assert (await home.view(claim.turn_id)).state == TurnState.QUEUED
+    await home.reopen(crash=True)
+    loaded = await home.store.turns.load(await home.claim())
+    last = loaded.steps[-1].body
+    assert isinstance(last, Message), "the file is read before the model goes on"
+    assert last.files == (RECORDING,)
 
 
 async def test_forwarded_words_answer_what_the_model_wants_to_know(home: Home) -> None:

@@ -7,10 +7,13 @@ import pytest
 from koboshi.domain.chain import Bench, LinkFailure, ModelLink, Needs, Use, choose
 from koboshi.domain.command import Command, CommandName, Response, SessionFacts
 from koboshi.domain.errors import Fenced
-from koboshi.domain.transcript import Reply
+from koboshi.domain.ids import Seq
+from koboshi.domain.transcript import Note, Reply, Summary
 from koboshi.domain.trouble import ModelTrouble
+from koboshi.domain.usage import Usage
 from koboshi.ports.store import Arrival
 from tests.harness.fake_time import HOUR_MS
+from tests.harness.family import claim_of, delegates
 from tests.harness.homes import Home
 
 MODEL = "openai:gpt"
@@ -121,3 +124,38 @@ async def test_usage_is_summed_by_chat_person_and_model(home: Home) -> None:
     assert (used.line.model, used.line.calls) == (MODEL, 2)
     assert (used.line.tokens_in, used.line.tokens_out) == (14, 10)
     assert await home.store.models.usage(home.clock.now_ms() + 1) == ()
+
+
+async def test_usage_of_a_chat_has_recordings_summaries_and_what_works_beside_it(
+    home: Home,
+) -> None:
+    """Issue 21: the budget counts them, and so does `/usage`. What cost nothing is not listed."""
+    claim = await home.work_on()
+    voice = Note(cause="voice:1:0", text="said", model="voice:w", tokens_in=9, seconds=61)
+    for note in (voice, Note(cause="voice:1:1", text="not heard"), Note(cause="x", text="y")):
+        await home.store.turns.note(claim, note)
+    summary = Summary(text="so far", covers=Seq(1), model=MODEL, tokens_in=3, tokens_out=2)
+    await home.store.turns.summarise(claim, summary)
+    child = await claim_of(home, await delegates(home, claim))
+    reply = Reply(text="hello", model="other", tokens_in=7, tokens_out=5)
+    await home.store.turns.answer(child, reply, ("hello",))
+    found = Usage()
+
+    def looks(_command: Command, facts: SessionFacts) -> Response:
+        nonlocal found
+        found = facts.chain.usage
+        return Response(reply="done")
+
+    command = Command(name=CommandName.USAGE, said="/usage")
+    arrival = Arrival(inbound=home.inbound("/usage"), command=command)
+    await home.accept(arrival, respond=looks)
+
+    # The reply that gave the work away names no model, and no tokens.
+    lines = [each for each in found.today if each.model]
+    assert [(e.model, e.calls, e.tokens_in, e.tokens_out, e.seconds) for e in lines] == [
+        (MODEL, 1, 3, 2, 0),
+        ("other", 1, 7, 5, 0),
+        ("voice:w", 1, 9, 0, 61),
+    ]
+    assert found.month == found.today
+    assert [each.line for each in await home.store.models.usage(0)] == list(found.today)

@@ -13,12 +13,13 @@ from PIL import Image
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
+from koboshi.domain.phrases import no_spoken_ruling
 from tests.crash.telling import checked
 from tests.fakes.model_servers.server import Answer, ModelServer, as_json, serving
 from tests.harness.home_file import number, numbers, opened
 from tests.harness.http import connection
 from tests.harness.lives import KILLED_BY_HAND
-from tests.harness.modelled import Modelled, modelled, words_in
+from tests.harness.modelled import Modelled, ask, modelled, run, words_in
 from tests.harness.polling import WITHIN_S, until
 from tests.harness.telegram import a_bot
 from tests.models.forms import FORMS
@@ -27,6 +28,8 @@ pytestmark = pytest.mark.crash
 
 OPENAI = next(form for form in FORMS if form.name == "openai")
 SEES = {"KOBOSHI__MODEL__PICTURES": "yes"}
+NOT_WORDS = "something else than words"
+USED = """SELECT body ->> '$.seconds' FROM steps WHERE body ->> '$.model' = 'voice:whisper-1'"""
 
 
 @pytest.fixture
@@ -157,7 +160,7 @@ def heard(text: str) -> Answer:
         ([heard("buy some milk")], "buy some milk"),
         ([as_json({}, status=503), heard("buy some milk")], "buy some milk"),
         ([as_json({}, status=401)], "the service answered 401"),
-        ([as_json(["what"], status=200)], "something else than words"),
+        ([as_json(["what"], status=200)], NOT_WORDS),
         ([heard("  ")], "no words were heard"),
     ],
     ids=["well", "busy", "refused", "wrong", "silent"],
@@ -171,10 +174,48 @@ async def test_a_voice_message_is_written_down_or_it_is_said_why_not(
             it.server.answers.append(it.says("understood"))
             await send(it, "1", ("said.ogg", b"OggS" + bytes(200)), text="")
             await it.person.hears("understood")
+            with opened(home) as connection:
+                used = numbers(connection, USED)
 
     assert shown in words_in(it.server.last)
+    assert used == [(1,)] * (answers[-1].status == 200 and shown != NOT_WORDS), "as `/usage` tells"
     assert service.requests[0].path == "/v1/audio/transcriptions"
     assert len(service.requests) == len(answers)
+
+
+async def test_a_spoken_answer_answers_a_question_and_never_an_approval(home: Path) -> None:
+    """Issue 21, also over a kill. To an approval it is neither a yes nor a no."""
+    async with speech_service(heard("the red one")) as service:
+        settings = {
+            "KOBOSHI__VOICE__URL": f"{service.url}/v1",
+            "KOBOSHI__TOOLS__TERMINAL__APPROVAL": "always",
+        }
+        async with modelled(home, OPENAI, **settings) as it:
+            it.server.answers += [
+                it.proposes(ask("Which one?", "red", "blue")),
+                it.says("red it is"),
+                it.proposes(run("echo ran >> lines")),
+            ]
+            await it.person.say("choose", "1")
+            await it.person.hears("Which one?")
+            await it.restart(KILLED_BY_HAND)
+            await send(it, "2", ("said.ogg", b"OggS" + bytes(200)), text="")
+            await it.person.hears("red it is")
+            first = words_in(it.server.last)
+            await it.person.say("run it", "3")
+            await until(lambda: asked_for(home) == 1, "the approval", otherwise=it.person.told)
+            await send(it, "4", ("yes.ogg", b"OggS" + bytes(300)), text="")
+            await it.person.hears(no_spoken_ruling())
+            ran = it.lines()
+
+    assert "the red one" in first
+    assert ran == []
+    assert len(service.requests) == 1
+
+
+def asked_for(home: Path) -> int:
+    with opened(home) as connection:
+        return number(connection, "SELECT count(*) FROM calls WHERE need = 'approval'")
 
 
 async def test_files_sent_while_the_gateway_is_down_are_each_read_once_over_a_kill(

@@ -148,7 +148,7 @@ def compose(
         ),
         recollection=Recollection(
             memories=store.memory,
-            files=MemoryFiles(memories=store.memory, folder=home / MEMORY_FOLDER),
+            files=MemoryFiles(memories=store.memory, folder=home / MEMORY_FOLDER, clock=clock),
             limits=MemoryLimits(),
             workdir=home,
             skills=SkillFolder(folder=home / "skills"),

@@ -36,6 +36,8 @@ async def asked(
         ({"usage": {"type": "tokens", "input_tokens": 9, "total_tokens": 12}}, None, 12),
         ({"usage": None, "duration": -1}, None, 0),
         ({"duration": 1e300}, None, 0),
+        ({"usage": {"total_tokens": 10**40}}, None, 0),
+        ({"usage": {"total_tokens": -5}}, None, 0),
     ],
 )
 async def test_what_a_service_says_that_it_took_is_heard(

@@ -44,7 +44,9 @@ async def test_both_change_it_at_once_and_an_edit_in_one_home_is_seen_in_the_oth
     assert view.revision == 2 * NOTES
 
     files = {
-        name: MemoryFiles(memories=node.store.memory, folder=tmp_path / name / "memory")
+        name: MemoryFiles(
+            memories=node.store.memory, folder=tmp_path / name / "memory", clock=node.clock
+        )
         for name, node in nodes.items()
     }
     await files["a"].settle(await seen_by(here))

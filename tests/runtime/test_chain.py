@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from koboshi.ports.model import Model, ModelReply, OnText, Request
 from koboshi.ports.store import Store
 from koboshi.runtime.model_chain import FirstWell, ModelChain
 from tests.harness.invariants import answers, check_rows
+from tests.harness.tally import WANTS_ALL
 from tests.runtime.gateway import Setting, living
 
 NAMES = ("one", "two", "three")
@@ -29,6 +31,14 @@ ILLS: dict[str, Callable[[], Exception]] = {
     "quota": lambda: ModelRefused("quota", status=402),
     "key": lambda: ModelRefused("key", status=401),
 }
+LASTING = {"quota", "key"}
+"""Waiting is no use if all have one of these."""
+ALL_ILLS = ("content", *ILLS)
+ALL_WAYS = tuple(product(("", *ALL_ILLS), repeat=3))
+EACH_AT_EACH_PLACE = (
+    *((*["busy"] * place, ill, *[""] * (2 - place)) for place in range(3) for ill in ALL_ILLS),
+    ("busy", "busy", ""),
+)
 
 
 @dataclass(slots=True)
@@ -62,6 +72,9 @@ class Three:
     @property
     def asked(self) -> list[int]:
         return [len(model.requests) for model in self.models.values()]
+
+    def were_all_asked(self, before: list[int]) -> bool:
+        return all(a < b for a, b in zip(before, self.asked, strict=True))
 
 
 @pytest.fixture
@@ -118,7 +131,42 @@ async def _while_benched(model: FirstWell, three: Three, ills: tuple[str, ...]) 
     ]
 
 
-@pytest.mark.parametrize("ill", ["content", *ILLS])
+async def test_whole_turns_with_every_failure_at_every_place(
+    setting: Setting, three: Three
+) -> None:
+    """Issue 21. The first model that can be asked answers, or refuses what was said; if all are
+    ill, the turn waits for the first that is well again, or ends if waiting is no use."""
+    async with living(setting) as life:
+        store = life.tracked.as_store()
+        for number, ills in enumerate(ALL_WAYS if WANTS_ALL else EACH_AT_EACH_PLACE):
+            three.are(*ills)
+            before, room = three.asked, f"room-{number}"
+            is_answered = not set(ills) <= LASTING
+            await life.says(room, "echo fine")
+            if set(ills) <= set(ILLS) and is_answered:
+                await life.until(partial(three.were_all_asked, before), f"{ills} are asked")
+                three.are(*(ill if ill in LASTING else "" for ill in ills))
+                await life.until(partial(_is_answered, setting, room), f"{ills} are waited for")
+            elif is_answered:
+                first = next(place for place, ill in enumerate(ills) if ill not in ILLS)
+                is_answered = ills[first] == ""
+                await life.until(partial(setting.platform.texts, room), f"the end of {ills}")
+                asked = [b - a for a, b in zip(before, three.asked, strict=True)]
+                assert asked == [1] * (first + 1) + [0] * (2 - first), ills
+            await life.until(partial(setting.platform.texts, room), f"the end of {ills}")
+            assert _is_answered(setting, room) is is_answered, ills
+            assert len(setting.platform.texts(room)) == 1, ills
+            for name in NAMES:
+                await store.models.lift(name)
+        await life.rests()
+    check_rows(setting.rows())
+
+
+def _is_answered(setting: Setting, room: str) -> bool:
+    return "fine" in setting.platform.texts(room)
+
+
+@pytest.mark.parametrize("ill", ALL_ILLS)
 async def test_a_turn_goes_on_with_the_next_model_and_the_person_hears_only_the_answer(
     setting: Setting, three: Three, ill: str
 ) -> None:

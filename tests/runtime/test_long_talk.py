@@ -46,7 +46,7 @@ class LimitedModel:
         if isinstance(said, Exception):
             raise said
         if said is not None:
-            return ModelReply(text=said)
+            return ModelReply(text=said, model="m", tokens_in=7, tokens_out=3)
         return await ScriptedModel().respond(request)
 
 
@@ -170,6 +170,7 @@ async def test_a_model_without_words_for_it_leaves_a_mark(
     summary = model.replies[-1].steps[0].body
     assert isinstance(summary, Summary)
     assert "Earlier conversation left out" in summary.text
+    assert (summary.model, summary.tokens_in, summary.tokens_out) == ("m", 7, 3), "for `/usage`"
     check_rows(setting.rows())
 
 

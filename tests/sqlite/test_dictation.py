@@ -80,7 +80,10 @@ async def test_each_try_reserves_and_its_answer_settles(
     claim = await home.work_on()
     service = Service(answers)
 
-    assert await dictating(home, service).words(claim, "a.ogg", MINUTE) == "hello"
+    heard = await dictating(home, service).written(claim, "a.ogg", MINUTE)
+
+    assert heard.words == "hello"
+    assert heard.seconds is not None, "it is reckoned where it is not told"
     assert [reserved for _, reserved in service.seen] == [1_000] * len(answers)
     assert await spent(home) == (paid, 0)
 
@@ -95,10 +98,10 @@ async def test_a_transcription_lost_in_a_crash_counts_as_spent(home: Home) -> No
             raise RuntimeError("the old life is over")
 
     with pytest.raises(RuntimeError, match="the store is closed"):
-        await dictating(home, Dies([])).words(claim, "a.ogg", MINUTE)
+        await dictating(home, Dies([])).written(claim, "a.ogg", MINUTE)
     assert await spent(home) == (0, 1_000)
     again = Service([Transcript(words="hello", seconds=6)])
-    await dictating(home, again).words(claim, "a.ogg", MINUTE)
+    await dictating(home, again).written(claim, "a.ogg", MINUTE)
     assert again.seen == [(1_000, 1_000)]
     assert await spent(home) == (1_100, 0)
 
@@ -108,10 +111,10 @@ async def test_a_service_is_not_asked_beyond_the_limit(home: Home) -> None:
     service = Service([Transcript(words="hello")] * 4)
     speaker = dictating(home, service)
     for _ in range(3):  # the third passes the limit by one reply
-        await speaker.words(claim, "a.ogg", MINUTE)
+        await speaker.written(claim, "a.ogg", MINUTE)
 
     with pytest.raises(OverBudget):
-        await speaker.words(claim, "a.ogg", MINUTE)
+        await speaker.written(claim, "a.ogg", MINUTE)
     assert len(service.seen) == 3
     assert await spent(home) == (3_000, 0)
 
@@ -119,6 +122,6 @@ async def test_a_service_is_not_asked_beyond_the_limit(home: Home) -> None:
 async def test_a_service_of_ones_own_is_not_counted(home: Home) -> None:
     claim = await home.work_on()
     service = Service([Transcript(words="hello")])
-    await dictating(home, service, minute_price=0.0).words(claim, "a.ogg", MINUTE)
+    await dictating(home, service, minute_price=0.0).written(claim, "a.ogg", MINUTE)
 
     assert await spent(home) == (0, 0)

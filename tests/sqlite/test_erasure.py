@@ -117,6 +117,33 @@ async def test_a_catch_up_does_not_bring_the_words_back(open_home: OpenHome) -> 
     assert not await home.claims()
 
 
+@pytest.mark.parametrize("planted", ["circle", "file", "folder", "outside"])
+async def test_what_the_agent_puts_in_the_place_of_a_file_stops_no_erasure(
+    bobs: tuple[Home, Path], planted: str
+) -> None:
+    """It may write in the work folder. Else no person's words went any more, at any start."""
+    home, folder = bobs
+    received, kept = folder / "work" / "received", folder / f"{SECRET}.txt"
+    (received / f"{SECRET}.txt").unlink()
+    kept.write_text("not theirs")
+    if planted == "folder":
+        (received / f"{SECRET}.txt").mkdir()
+    else:
+        received.rmdir()
+    if planted == "circle":
+        received.symlink_to("received")
+    elif planted == "file":
+        received.write_text("no folder")
+    elif planted == "outside":
+        received.symlink_to(folder)
+
+    await home.store.erasures.erase(WEB, "bob", "operator")
+    assert await erasing(home, folder).finish()
+
+    assert await home.store.erasures.unfinished() == ()
+    assert kept.read_text() == "not theirs"
+
+
 @pytest.mark.parametrize("steps", [0, 1, 2, 3])
 async def test_a_kill_at_any_step_is_finished_at_the_next_start(
     bobs: tuple[Home, Path], steps: int

@@ -23,7 +23,7 @@ NOTES = "MEMORY.md"
 
 
 def files_of(home: Home, tmp_path: Path) -> MemoryFiles:
-    return MemoryFiles(memories=home.store.memory, folder=tmp_path / "memory")
+    return MemoryFiles(memories=home.store.memory, folder=tmp_path / "memory", clock=home.clock)
 
 
 async def remembering(home: Home, *texts: str, chat: str = "ann") -> tuple[Claim, MemoryView]:
@@ -98,6 +98,28 @@ async def test_an_edit_that_is_saved_in_the_moment_of_writing_is_not_lost(
     view = await files.settle(await view_of(home))
     assert sorted(view.texts(Shelf.MEMORY)) == ["after", "before", "one", "two"]
     assert sorted(os.listdir(path.parent)) == [NOTES, "USER.md"]
+
+
+async def test_a_file_that_is_cut_off_to_be_written_is_left_to_the_hand(
+    home: Home, tmp_path: Path
+) -> None:
+    """Many editors empty the file and then write it, in the same place: in between, another file at
+    its name would take the edit away."""
+    _, view = await remembering(home, "one")
+    files = files_of(home, tmp_path)
+    await files.settle(view)
+    path = tmp_path / "memory" / view.folder / NOTES
+    with path.open("w") as saving:
+        os.utime(path, ns=(home.clock.now_ms() * 1_000_000,) * 2)
+        view = await files.settle(view)
+        saving.write(picture(["one", "by hand"], 1))
+    view = await files.settle(view)
+    assert view.texts(Shelf.MEMORY) == ["one", "by hand"]
+
+    path.write_text("")
+    os.utime(path, (1, 1))  # nothing has come for long
+    view = await files.settle(view)
+    assert path.read_text() == picture(["one", "by hand"], view.revision)
 
 
 async def test_an_edit_that_does_not_fit_stays_and_the_rest_goes_on(

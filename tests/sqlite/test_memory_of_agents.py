@@ -16,7 +16,7 @@ from tests.harness.homes import FRONT, Home
 def recollection(home: Home, folder: Path, *, is_on: bool = True) -> Recollection:
     return Recollection(
         memories=home.store.memory,
-        files=MemoryFiles(memories=home.store.memory, folder=folder / "memory"),
+        files=MemoryFiles(memories=home.store.memory, folder=folder / "memory", clock=home.clock),
         limits=MemoryLimits(),
         workdir=folder,
         skills=SkillFolder(folder=folder / "skills"),

@@ -79,3 +79,20 @@ async def test_a_folder_of_a_skill_is_no_file_and_costs_no_descriptor(
         with pytest.raises(ToolFailed):
             await run(tool, claim, name="news", file="notes")
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("file", ["a\0b", "loop", "../../secret", "x" * 500])
+async def test_odd_names_of_files_and_links_in_a_circle_keep_no_skill_away(
+    home: Home, tmp_path: Path, file: str
+) -> None:
+    """Skills are listed in each turn of an owner: what cannot be read is none."""
+    news = tmp_path / "skills" / "news"
+    news.mkdir(parents=True)
+    (news / "SKILL.md").write_text("Read them.")
+    (news / "loop").symlink_to("loop")
+    (tmp_path / "skills" / "circle").symlink_to("circle")
+    (tmp_path / "secret").write_text("canary")
+    claim = await home.work_on()
+    tool = skill_tool(SkillFolder(folder=tmp_path / "skills"))
+    with pytest.raises(ToolFailed, match=r"skills: news$"):
+        await run(tool, claim, name="news", file=file)

@@ -119,6 +119,27 @@ async def test_our_own_port_is_never_reached_even_if_the_host_is_named() -> None
         assert server.asked == []
 
 
+@pytest.mark.parametrize("hosts", [frozenset(), frozenset({"this.test"})])
+async def test_this_machine_is_not_reached_by_a_public_address_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, hosts: frozenset[str]
+) -> None:
+    """A server in the Internet has one. What listens there behind a firewall, and our own page,
+    would take the gateway for a neighbour."""
+
+    async def resolve(_host: str, _port: int) -> tuple[str, ...]:
+        return ("127.0.0.1",)
+
+    monkeypatch.setattr("koboshi.tools.web.getting.is_public", lambda _address: True)
+    async with serving(secret=page()) as server:
+        reach = Reach(hosts=hosts, own_ports=frozenset({server.port}))
+        with pytest.raises(NotFetched, match=r"127\.0\.0\.1, which is this machine"):
+            await WebClient(user_agent="x", resolve=resolve, reach=reach).get(
+                f"http://this.test:{server.port}/secret"
+            )
+
+        assert server.asked == []
+
+
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(page=page(b"direct", "text/plain")) as server, serving() as proxy:
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")

@@ -19,6 +19,7 @@ from koboshi.config import Config
 from koboshi.control.neighbours import Neighbours
 from koboshi.domain.memory import MEMORY_FOLDER
 from koboshi.domain.worker import Worker
+from koboshi.ports.clock import Clock
 from koboshi.ports.memory import FileFate
 from koboshi.ports.model import Model
 from koboshi.processes.runners import LocalRunners
@@ -60,16 +61,16 @@ def shared_by(
         trust=trust,
         parsers=parsers_of(config, environment_of_commands(os.environ)),
         meter=meter,
-        memory_files=_memory_files(config, store, meter),
+        memory_files=_memory_files(config, store, clock, meter),
         listeners=options.listeners,
         is_supervised=options.is_supervised,
         why_not_restart=partial(to_thread.run_sync, options.wrong_configuration),
     )
 
 
-def _memory_files(config: Config, store: GatewayStore, meter: Meter) -> MemoryFiles:
+def _memory_files(config: Config, store: GatewayStore, clock: Clock, meter: Meter) -> MemoryFiles:
     def count(fate: FileFate) -> None:
         meter.count("koboshi_memory_files_read_total", labelled(fate=fate))
 
     folder = config.home / MEMORY_FOLDER
-    return MemoryFiles(memories=store.memory, folder=folder, on_read=count)
+    return MemoryFiles(memories=store.memory, folder=folder, clock=clock, on_read=count)

@@ -13,6 +13,7 @@ from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
 from koboshi.control.requests import GetUsage
 from koboshi.control.usage import UsageReply, UsageRow
+from koboshi.domain.durations import duration
 from koboshi.domain.usage import UsageLine, begin_of_day, money, spent_of, spent_words
 
 DAYS = 30
@@ -30,8 +31,8 @@ DAYS_MAX = 3_650
 @home_options
 @json_option
 def usage(days: int, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """What each chat and person used of each model: replies, tokens, and the cost where a price is
-    known."""
+    """What each chat and person used of each model: replies, tokens, speech that was written down,
+    and the cost where a price is known."""
     with failures_told(as_json):
         config = loaded(home, config_file)
         since_ms = begin_of_day(SystemClock().now_ms(), zone_of(config), days_before=days - 1)
@@ -44,11 +45,12 @@ def usage(days: int, home: Path | None, config_file: Path | None, as_json: bool)
         cells = []
         for row in rows:
             spent = spent_of([_line(row)], prices)
-            cost = "" if spent.unpriced else money(spent.micros)
-            numbers = (str(row.calls), f"{row.tokens_in:,}", f"{row.tokens_out:,}", cost)
+            cost = money(spent.micros) if spent.is_priced else ""
+            speech = duration(row.seconds * 1_000) if row.seconds else ""
+            numbers = (str(row.calls), f"{row.tokens_in:,}", f"{row.tokens_out:,}", speech, cost)
             names = (str(row.route), row.person, row.model)
             cells.append(tuple(map(escaped, (*names, *numbers))))
-        heads = ("chat", "person", "model", "replies", "tokens in", "out", "cost")
+        heads = ("chat", "person", "model", "replies", "tokens in", "out", "speech", "cost")
         echo_table(heads, cells, ["  ".join(each) for each in cells], "no model was asked")
         if rows:
             click.echo(f"In all: {spent_words(spent_of(map(_line, rows), prices))}")
@@ -61,4 +63,5 @@ def _line(row: UsageRow) -> UsageLine:
         calls=row.calls,
         tokens_in=row.tokens_in,
         tokens_out=row.tokens_out,
+        seconds=row.seconds,
     )

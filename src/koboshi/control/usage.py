@@ -16,6 +16,8 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     tokens_in: int
     tokens_out: int
+    seconds: int = 0
+    """Of recordings that were written down."""
 
 
 class UsageReply(Done, frozen=True, kw_only=True):
@@ -32,6 +34,7 @@ async def answer(store: Store, since_ms: int) -> UsageReply:
                 calls=each.line.calls,
                 tokens_in=each.line.tokens_in,
                 tokens_out=each.line.tokens_out,
+                seconds=each.line.seconds,
             )
             for each in await store.models.usage(since_ms)
         )

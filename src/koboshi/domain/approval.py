@@ -121,6 +121,7 @@ class NotAnAnswer(StrEnum):
 
     NOT_ALLOWED = "not-allowed"
     FORWARDED = "forwarded"  # another person wrote them, for another purpose
+    WORDLESS = "wordless"  # a recording or another file: what it says is not known yet
     TOO_LONG = "too-long-here"  # a yes, where the question could not be shown whole
 
 
@@ -133,6 +134,8 @@ def why_no_answer(
         return NotAnAnswer.NOT_ALLOWED
     if words.is_forwarded and kind is not QuestionKind.ANSWER:
         return NotAnAnswer.FORWARDED
+    if words.is_wordless and kind is QuestionKind.APPROVAL:
+        return NotAnAnswer.WORDLESS
     is_elsewhere = question.sealed is not None and question.sealed.is_elsewhere
     if kind is QuestionKind.APPROVAL and is_elsewhere and ruling_in(words, question).is_yes:
         return NotAnAnswer.TOO_LONG

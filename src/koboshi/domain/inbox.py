@@ -98,6 +98,11 @@ class Words:
     trigger: Trigger | None = None
     """Time made the entry, and the words are those of a schedule or a goal."""
 
+    @property
+    def is_wordless(self) -> bool:
+        """It is a recording or another file, and nothing beside it."""
+        return bool(self.files) and not self.text.strip() and self.choice_id is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrangersWords(Words):

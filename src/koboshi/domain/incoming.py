@@ -28,6 +28,7 @@ class IncomingSchedule:
     chat: str
     person: str
     order: Order
+    thread: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,6 +139,13 @@ def too_long_here() -> str:
     )
 
 
+def no_spoken_ruling() -> str:
+    return (
+        "A recording or a file answers no approval: press a button, or write yes or no. The "
+        "question is still open, and I hear this afterwards."
+    )
+
+
 def no_such_choice() -> str:
     return "That question has no such choice; it is still open."
 

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """In dollars for a million tokens, as providers list it."""
+    """In dollars for a million tokens, as providers list it; or for a minute of speech."""
 
-    input: float
-    output: float
+    input: float = 0
+    output: float = 0
+    minute: float = 0
 
-    def cost_of(self, tokens_in: int, tokens_out: int) -> int:
+    def cost_of(self, tokens_in: int, tokens_out: int, seconds: int = 0) -> int:
         """In millionths of a dollar. An estimate: cached input and discounts are not known."""
-        return round(tokens_in * self.input + tokens_out * self.output)
+        spoken = seconds * self.minute * 1_000_000 / 60
+        return round(tokens_in * self.input + tokens_out * self.output + spoken)
 
 
 def price_of(input_price: float, output_price: float) -> Price | None:

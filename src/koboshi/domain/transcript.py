@@ -96,6 +96,10 @@ class Note:
 
     cause: str
     text: str
+    model: str = ""
+    """Of a recording: what wrote it down, and what that took."""
+    tokens_in: int = 0
+    seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +212,9 @@ class Summary:
 
     text: str
     covers: Seq
+    model: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
 
 
 Body: TypeAlias = Message | Note | Reply | Result | Question | Answer | Summary

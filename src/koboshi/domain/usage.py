@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
+from koboshi.domain.durations import duration
 from koboshi.domain.price import Price
 
 MICROS = 1_000_000
@@ -19,6 +20,8 @@ class UsageLine:
     calls: int
     tokens_in: int
     tokens_out: int
+    seconds: int = 0
+    """Of a model that writes down speech: the length of the recordings. Others have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +34,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """A sum. `micros` is the cost of what has a price; `unpriced` are the tokens of the rest."""
+    """A sum. `micros` is the cost of what has a price; the rest is told as it is."""
 
-    calls: int
-    tokens: int
-    micros: int
-    unpriced: int
+    calls: int = 0
+    tokens: int = 0
+    micros: int = 0
+    unpriced: int = 0
+    """Tokens without a price."""
+    recordings: int = 0
+    seconds: int = 0
+    unpriced_seconds: int = 0
+    is_priced: bool = False
+    """Whether anything has a price."""
 
 
 def begin_of_day(now_ms: int, zone: tzinfo, *, days_before: int = 0) -> int:
@@ -47,27 +56,47 @@ def begin_of_day(now_ms: int, zone: tzinfo, *, days_before: int = 0) -> int:
 
 
 def spent_of(lines: Iterable[UsageLine], prices: Mapping[str, Price]) -> Spent:
-    calls = tokens = micros = unpriced = 0
+    sum_ = Spent()
     for line in lines:
-        price, used = prices.get(line.model), line.tokens_in + line.tokens_out
-        calls, tokens = calls + line.calls, tokens + used
-        if price is None:
-            unpriced += used
-        else:
-            micros += price.cost_of(line.tokens_in, line.tokens_out)
-    return Spent(calls=calls, tokens=tokens, micros=micros, unpriced=unpriced)
+        sum_ = _with(sum_, line, prices.get(line.model))
+    return sum_
+
+
+def _with(spent: Spent, line: UsageLine, price: Price | None) -> Spent:
+    tokens, is_speech = line.tokens_in + line.tokens_out, line.seconds > 0
+    cost = 0 if price is None else price.cost_of(line.tokens_in, line.tokens_out, line.seconds)
+    is_unpriced = price is None
+    return Spent(
+        calls=spent.calls + (0 if is_speech else line.calls),
+        tokens=spent.tokens + tokens,
+        micros=spent.micros + cost,
+        unpriced=spent.unpriced + tokens * is_unpriced,
+        recordings=spent.recordings + (line.calls if is_speech else 0),
+        seconds=spent.seconds + line.seconds,
+        unpriced_seconds=spent.unpriced_seconds + line.seconds * is_unpriced,
+        is_priced=spent.is_priced or not is_unpriced,
+    )
 
 
 def spent_words(spent: Spent) -> str:
     """A sum for people. Tokens without a price are told as tokens, never as nothing."""
-    if not spent.calls:
-        return "nothing"
-    calls = "1 reply" if spent.calls == 1 else f"{spent.calls} replies"
-    words = f"{calls}, {tokens_words(spent.tokens)}"
-    if spent.tokens == spent.unpriced:
-        return words
-    beyond = f" and {tokens_words(spent.unpriced)} without a price" if spent.unpriced else ""
-    return f"{words}, about {money(spent.micros)}{beyond}"
+    used = []
+    if spent.calls:
+        used.append("1 reply" if spent.calls == 1 else f"{spent.calls} replies")
+    if spent.calls or spent.tokens:
+        used.append(tokens_words(spent.tokens))
+    if spent.recordings:
+        many = "1 recording" if spent.recordings == 1 else f"{spent.recordings} recordings"
+        used.append(f"{many} of {duration(spent.seconds * 1_000)}")
+    if not spent.is_priced:
+        return ", ".join(used) or "nothing"
+    beyond = []
+    if spent.unpriced:
+        beyond.append(tokens_words(spent.unpriced))
+    if spent.unpriced_seconds:
+        beyond.append(f"{duration(spent.unpriced_seconds * 1_000)} of recordings")
+    rest = f" and {' and '.join(beyond)} without a price" if beyond else ""
+    return f"{', '.join(used)}, about {money(spent.micros)}{rest}"
 
 
 def usage_words(

@@ -130,6 +130,8 @@ def _keep_or_refuse(
         _tell(tx, session, entry, phrases.too_long_here())
     elif _is_full(tx, context, session.session_id):
         _reject_full(tx, session, entry)
+    elif why is NotAnAnswer.WORDLESS:
+        _tell(tx, session, entry, phrases.no_spoken_ruling())
 
 
 def _state_of(tx: Transaction, entry: Entry) -> EntryState:

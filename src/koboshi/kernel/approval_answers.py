@@ -37,7 +37,7 @@ def _answers(tx: Reading, arrival: Arrival, turn: TurnRow) -> bool:
         is_answer = arrival.command.name in _RULINGS
     else:
         is_other = inbound.words.question not in (None, turn.question_seq)
-        is_answer = inbound.words.busy is None and not is_other
+        is_answer = inbound.words.busy is None and not is_other and not inbound.words.is_wordless
     if not is_answer:
         return False
     question = read_question(tx, turn.question_seq)

@@ -234,13 +234,13 @@ def _came_after_death(tx: Reading, turn: TurnRow, waiting: EntryRow) -> bool:
 
 def _is_heard(turn: TurnRow, waiting: EntryRow) -> bool:
     """Whether it is a message that matters to the turn. A message that was sent to wait or to
-    steer, or that was passed on, answers no question."""
+    steer, that was passed on, or that has no words, answers no question."""
     if waiting.kind != EntryKind.MESSAGE:
         return False
     if turn.state is not TurnState.WAITING:
         return True
     words = words_of(waiting.body)
-    return words.busy is None and not words.is_forwarded
+    return words.busy is None and not words.is_forwarded and not words.is_wordless
 
 
 def _message_behind(tx: Reading, context: VerbContext, session: Session) -> bool:

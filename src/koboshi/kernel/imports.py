@@ -133,7 +133,7 @@ def _make(
     tx: Transaction, context: VerbContext, source: str, incoming: IncomingSchedule
 ) -> WishOutcome:
     """The schedule, paused."""
-    route = Route(channel=incoming.channel, chat=incoming.chat)
+    route = Route(channel=incoming.channel, chat=incoming.chat, thread=incoming.thread)
     session = find_or_make_session(tx, route)
     if incoming.chat == incoming.person:
         session = known_as_private(tx, session, incoming.person)

@@ -19,13 +19,14 @@ def usage_in(tx: Reading, session_id: SessionId, since_ms: int) -> tuple[UsageLi
 
 
 def usage_of(row: Row) -> UsageLine:
-    person, model, calls, tokens_in, tokens_out = row
+    person, model, calls, tokens_in, tokens_out, seconds = row
     return UsageLine(
         person=text(person),
         model=text(model),
         calls=number(calls),
         tokens_in=number(tokens_in),
         tokens_out=number(tokens_out),
+        seconds=number(seconds),
     )
 
 

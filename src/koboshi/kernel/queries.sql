@@ -3788,22 +3788,30 @@ ON CONFLICT (turn_id) DO UPDATE SET model = excluded.model, because = excluded.b
     at_ms = excluded.at_ms;
 
 -- name: usage_of_session
--- What each person used of each model in a chat since a moment.
+-- What each person used of each model in a chat since a moment, with what works beside it there.
 SELECT t.person, coalesce(json_extract(s.body, '$.model'), ''), count(*),
     coalesce(sum(coalesce(json_extract(s.body, '$.tokens_in'), 0)), 0),
-    coalesce(sum(coalesce(json_extract(s.body, '$.tokens_out'), 0)), 0)
-FROM steps AS s JOIN turns AS t ON t.turn_id = s.turn_id
-WHERE s.session_id = :session_id AND s.kind IN ('reply', 'answer') AND s.at_ms >= :since_ms
+    coalesce(sum(coalesce(json_extract(s.body, '$.tokens_out'), 0)), 0),
+    coalesce(sum(coalesce(json_extract(s.body, '$.seconds'), 0)), 0)
+FROM sessions AS c JOIN sessions AS n
+        ON n.channel = c.channel AND n.chat = c.chat AND n.thread = c.thread
+    JOIN steps AS s ON s.session_id = n.session_id JOIN turns AS t ON t.turn_id = s.turn_id
+WHERE c.session_id = :session_id AND s.at_ms >= :since_ms
+    AND (s.kind IN ('reply', 'answer')
+        OR (s.kind = 'summary' OR s.cause GLOB 'voice:*') AND json_extract(s.body, '$.model') <> '')
 GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- name: usage_of_all
 -- The same for all chats.
 SELECT n.channel, n.chat, n.thread, t.person, coalesce(json_extract(s.body, '$.model'), ''), count(*),
     coalesce(sum(coalesce(json_extract(s.body, '$.tokens_in'), 0)), 0),
-    coalesce(sum(coalesce(json_extract(s.body, '$.tokens_out'), 0)), 0)
+    coalesce(sum(coalesce(json_extract(s.body, '$.tokens_out'), 0)), 0),
+    coalesce(sum(coalesce(json_extract(s.body, '$.seconds'), 0)), 0)
 FROM steps AS s JOIN turns AS t ON t.turn_id = s.turn_id
     JOIN sessions AS n ON n.session_id = s.session_id
-WHERE s.kind IN ('reply', 'answer') AND s.at_ms >= :since_ms
+WHERE s.at_ms >= :since_ms
+    AND (s.kind IN ('reply', 'answer')
+        OR (s.kind = 'summary' OR s.cause GLOB 'voice:*') AND json_extract(s.body, '$.model') <> '')
 GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5;
 
 -- name: purse

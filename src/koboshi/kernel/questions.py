@@ -18,7 +18,14 @@ from koboshi.kernel.decode import encoded
 from koboshi.kernel.enqueue import enqueue_delivery
 from koboshi.kernel.facts import facts_of, question_kind, trigger_of_turn
 from koboshi.kernel.goal_gate import OTHER_WORDS
-from koboshi.kernel.record import add_result, add_step, mark_attached, move_turn, resolve_calls
+from koboshi.kernel.record import (
+    add_result,
+    add_step,
+    attach_entry,
+    mark_attached,
+    move_turn,
+    resolve_calls,
+)
 from koboshi.kernel.rows import (
     BY_PERSON,
     TurnRow,
@@ -108,19 +115,27 @@ def _answer_model(
     tx: Transaction, turn: TurnRow, entry: Entry, words: Words, question: Question
 ) -> None:
     assert question.call_id is not None
-    mark_attached(tx, entry.entry_id, turn.turn_id)
-    if question_kind(tx, turn.turn_id, question) is QuestionKind.APPROVAL:
+    is_approval = question_kind(tx, turn.turn_id, question) is QuestionKind.APPROVAL
+    if is_approval:
         _rule(tx, turn, question, entry.sender, ruling_in(words, question))
     else:
         result = Result(
             call_id=question.call_id, status=ResultStatus.OK, text=_answer_text(question, words)
         )
         add_result(tx, turn.session_id, turn.turn_id, turn.epoch, result)
+    if words.files and not is_approval:
+        # A file is a part of the answer: it is fetched and read like that of any message.
+        attach_entry(tx, turn.session_id, turn.turn_id, turn.epoch, entry)
+    else:
+        mark_attached(tx, entry.entry_id, turn.turn_id)
     move_turn(tx, turn.turn_id, turn.epoch, TurnState.WAITING, TurnEvent.REPLIED, progressed=True)
 
 
 def _answer_text(question: Question, words: Words) -> str:
     choice = picked_choice(question, words)
+    if choice is None and words.files:
+        follows = "it follows, with its files"
+        return encoded({"status": "answered", "answer": words.text, "message": follows})
     if choice is None:
         return encoded({"status": "answered", "answer": words.text})
     return encoded({"status": "answered", "answer": choice.label, "choice": choice.choice_id})

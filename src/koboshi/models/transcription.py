@@ -12,6 +12,8 @@ from koboshi.ports.transcriber import NotTranscribed, Transcript
 
 SECONDS_MAX = 120.0
 ANSWER_BYTES_MAX = 1_000_000
+TOKENS_MAX = 2**53
+"""More than this is no count, and could not be stored as one."""
 NOT_WORDS = "the service answered with something else than words"
 _LATER = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 
@@ -109,5 +111,5 @@ def _transcript(said: bytes) -> Transcript:
     return Transcript(
         words=heard.text,
         seconds=seconds if is_told else None,
-        tokens=max(0, usage.total_tokens),
+        tokens=usage.total_tokens if 0 < usage.total_tokens <= TOKENS_MAX else 0,
     )

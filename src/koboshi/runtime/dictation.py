@@ -4,7 +4,7 @@ A try reserves what the recording is reckoned to cost, as every billed call does
 middle leaves the reservation, which counts as spent.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 from anyio import CancelScope, sleep
@@ -24,19 +24,22 @@ PAUSE_SECONDS = 1.0
 class Dictation:
     transcriber: Transcriber
     model: str = ""
-    """By what name it is billed."""
+    """By what name it is billed, and told in `/usage`."""
     billing: Billing | None = None
     """None: there is no budget, or nothing is paid for it."""
     minute_price: float | None = None
     """In dollars; None: it is not known."""
 
-    async def words(self, claim: Claim, name: str, content: bytes) -> str:
-        """What is said. Raises NotTranscribed, and OverBudget if it may not be asked for today."""
+    async def written(self, claim: Claim, name: str, content: bytes) -> Transcript:
+        """What is said, and what that took; the length is reckoned if the service does not say it.
+        Raises NotTranscribed, and OverBudget if it may not be asked for today."""
         tried = 0
         while True:
             tried += 1
             try:
-                return (await self._billed(claim, name, content)).words
+                heard = await self._billed(claim, name, content)
+                seconds = reckoned(content).seconds if heard.seconds is None else heard.seconds
+                return replace(heard, seconds=seconds)
             except NotTranscribed as error:
                 if not error.may_work_later or tried == TRIES:
                     raise

@@ -69,6 +69,15 @@ class Erasing:
         for named in files:
             place, _, path = named.partition(":")
             root = roots[place].resolve()
-            # A link on the way must not lead the deletion elsewhere.
-            if (root / path).parent.resolve().is_relative_to(root):
+            if _is_there(root, root / path):
                 self.delete(root / path)
+
+
+def _is_there(root: Path, path: Path) -> bool:
+    """Whether a file is where it was put. Programs of the agent write in the work folder: a link on
+    the way must not lead the deletion elsewhere, and what is no file is none that was received."""
+    try:
+        is_inside = path.parent.resolve().is_relative_to(root)
+    except RuntimeError:  # links in a circle
+        return False
+    return is_inside and path.parent.is_dir() and (path.is_symlink() or not path.is_dir())

@@ -3,7 +3,8 @@
 A file is put in place in three steps, and a kill between any two loses no hand edit: the old one is
 moved aside, the new one is linked to its name if that is free, and what was moved aside is judged
 before it goes. So whatever stood at the name is either there or aside, and both are looked at
-first. A file that is gone is written again; one that is empty is no edit.
+first. A file that is gone is written again; one that is empty is no edit, and is written again
+when its editor had the time to fill it.
 """
 
 import os
@@ -16,6 +17,7 @@ import structlog
 from anyio import Lock, to_thread
 
 from koboshi.domain.memory import NOT_TAKEN, EditedFile, MemoryView, Shelf, picture
+from koboshi.ports.clock import Clock
 from koboshi.ports.memory import FileFate, Memories
 from koboshi.ports.wakeups import MEMORY, Wakeups
 
@@ -26,6 +28,8 @@ AT_ONCE = 50
 BYTES_MAX = 200_000
 """More is no file of ours, and is not read."""
 TRIES = 3
+SAVING_SECONDS = 2.0
+"""A file that was emptied is left alone for so long."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -34,6 +38,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 class MemoryFiles:
     memories: Memories
     folder: Path
+    clock: Clock
     on_read: Callable[[FileFate], None] = lambda _fate: None
     """Told what became of a file that was not the newest."""
     lock: Lock = field(default_factory=Lock)
@@ -93,6 +98,9 @@ class MemoryFiles:
                 if content is None:
                     is_behind |= is_file
                     continue
+                if is_file and not content.strip() and self._is_new(folder / name):
+                    kept.add(shelf)  # an editor is about to write it, in this very place
+                    continue
                 fate = await self._fate(view, shelf, content)
                 if is_file:
                     judged[shelf] = content
@@ -102,6 +110,14 @@ class MemoryFiles:
                     is_behind |= fate is not FileFate.CURRENT
                     await to_thread.run_sync(_let_go, folder / name, fate)
         return judged, kept, is_behind
+
+    def _is_new(self, path: Path) -> bool:
+        """Whether the file was changed in the last moments."""
+        try:
+            changed_s = path.stat().st_mtime
+        except OSError:
+            return False
+        return abs(self.clock.now_ms() / 1000 - changed_s) < SAVING_SECONDS
 
     async def _fate(self, view: MemoryView, shelf: Shelf, content: str) -> FileFate:
         if content == picture(view.texts(shelf), view.revision):

@@ -97,32 +97,40 @@ class ModelCaller:
                     refused_tokens = tokens_in(request)
                     log.warning("model_overfull", tokens=refused_tokens, steps=len(request.steps))
                     continue
-            words = await self._sum_up(claim, request, plan, slot, wished)
-            if not isinstance(words, str):
-                return words, loaded
-            loaded = await self._store_summary(claim, loaded, plan, words)
+            said = await self._sum_up(claim, request, plan, slot, wished)
+            if not isinstance(said, ModelReply):
+                return said, loaded
+            loaded = await self._store_summary(claim, loaded, plan, said)
             refused_tokens = None
 
     async def _sum_up(
         self, claim: Claim, request: Request, plan: Plan, slot: Slot, wished: str | None
-    ) -> str | NoReply | SetDown:
-        """The text of a summary; empty, if the model gives none."""
+    ) -> Outcome:
+        """The reply with a summary; one without words, if the model gives none."""
         while True:
             shorter = summary_request(request, plan, self.context)
             if not shorter.steps:
-                return ""
+                return ModelReply(text="")
             try:
                 outcome = await self._ask(claim, shorter, slot, wished)
             except ModelOverfull:
                 less = with_less(plan)
                 if less is None:
-                    return ""
+                    return ModelReply(text="")
                 plan = less
                 continue
-            return storable(outcome.text) if isinstance(outcome, ModelReply) else outcome
+            return outcome
 
-    async def _store_summary(self, claim: Claim, loaded: Loaded, plan: Plan, words: str) -> Loaded:
-        summary = summary_of(words, plan)
+    async def _store_summary(
+        self, claim: Claim, loaded: Loaded, plan: Plan, said: ModelReply
+    ) -> Loaded:
+        words = storable(said.text)
+        summary = replace(
+            summary_of(words, plan),
+            model=said.model,
+            tokens_in=said.tokens_in,
+            tokens_out=said.tokens_out,
+        )
         steps = await self.store.turns.summarise(claim, summary)
         log.info(
             "conversation_summed_up",

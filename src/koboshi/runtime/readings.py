@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path, PurePosixPath
 
 import structlog
@@ -104,8 +105,7 @@ class Readings:
             case MediaKind.PICTURE:
                 return await self._picture(cause, path, content)
             case MediaKind.VOICE:
-                words = await self._transcribe(claim, PurePosixPath(path).name, content)
-                return Note(cause=cause, text=storable(notes.voice_words(path, plain(words))))
+                return await self._transcribed(claim, cause, path, content)
             case MediaKind.DOCUMENT:
                 options = {"chars_max": CHARS_MAX}
                 said = _object(await self.parsers.parse(ParserKind.DOCUMENT, content, options))
@@ -124,13 +124,22 @@ class Readings:
         words = notes.picture_shown(path, f"{size.get('width')}×{size.get('height')}")
         return Note(cause=f"{cause}:{digest}", text=words)
 
-    async def _transcribe(self, claim: Claim, name: str, content: bytes) -> str:
+    async def _transcribed(self, claim: Claim, cause: str, path: str, content: bytes) -> Note:
         if self.dictation is None:
             raise _Unreadable(NO_TRANSCRIBER)
-        words = await self.dictation.words(claim, name, content)
-        if not words.strip():
-            raise _Unreadable("no words were heard in it")
-        return words[:CHARS_MAX]
+        heard = await self.dictation.written(claim, PurePosixPath(path).name, content)
+        words = plain(heard.words[:CHARS_MAX])
+        if words.strip():
+            text = notes.voice_words(path, words)
+        else:
+            text = notes.file_not_read(path, "no words were heard in it")
+        return Note(
+            cause=cause,
+            text=storable(text),
+            model=self.dictation.model,
+            tokens_in=heard.tokens,
+            seconds=ceil(heard.seconds or 0),
+        )
 
 
 def _place_in(cause: str) -> str:

@@ -39,13 +39,14 @@ class SkillFolder:
     def _content(self, name: str, file: str, bytes_max: int) -> str | None:
         """A file below the folder of a skill. The owner may link skills from elsewhere, but no name
         that the agent gives leads out of the one."""
-        root = true_path(os.path.abspath(self.folder / name), self.touchable)
-        path = None if root is None else true_path(os.path.join(root, file), self.touchable)
-        if root is None or path is None or path == root or not is_below(path, root):
-            return None
         try:
+            root = true_path(os.path.abspath(self.folder / name), self.touchable)
+            path = None if root is None else true_path(os.path.join(root, file), self.touchable)
+            if root is None or path is None or path == root or not is_below(path, root):
+                return None
             descriptor = _opened(path)
-        except OSError:
+        # What is no name at all is a ValueError.
+        except (OSError, ValueError):
             return None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)

@@ -1,5 +1,6 @@
 """The launcher: whatever a version on trial does, and wherever a kill hits, one version serves."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -148,8 +149,15 @@ def test_killed_at_each_step_one_version_serves(
     assert ours.current == serves
 
 
-def test_a_trial_that_cannot_be_read_is_none(ours: Installation, home: Path) -> None:
-    (ours.root / "trial.json").write_text("{ torn")
+@pytest.mark.parametrize("lacks", ["all", "before", "starts", "starts_max", "ready_seconds", "odd"])
+def test_a_trial_that_cannot_be_read_is_none(ours: Installation, home: Path, lacks: str) -> None:
+    """Written by hand, or by a version that is not known here: never a launcher that fails."""
+    begin(ours, "2", home)
+    trial = json.loads((ours.root / "trial.json").read_bytes())
+    trial.pop(lacks, None)
+    if lacks == "odd":
+        trial["ready_seconds"] = "soon"
+    (ours.root / "trial.json").write_text("{ torn" if lacks == "all" else json.dumps(trial))
     assert start(ours, home) == 0
     assert served(ours) == ["1 started", "1 serves"]
 

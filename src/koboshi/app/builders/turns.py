@@ -12,6 +12,7 @@ from koboshi.app.builders.agents import agent_turns
 from koboshi.app.builders.control import memory_limits
 from koboshi.app.builders.shared import Shared
 from koboshi.app.builders.tools import may_use_skills, skills_of
+from koboshi.app.prices import LOCAL_VOICE, voice_of
 from koboshi.app.zone import zone_of
 from koboshi.config import Config, WebConfig
 from koboshi.domain.action import TurnLimits
@@ -139,12 +140,13 @@ def _dictation(shared: Shared) -> Dictation | None:
     when it is first needed."""
     voice = shared.config.voice
     if voice.folder is not None:
-        return Dictation(transcriber=LateTranscriber(load=partial(_local, shared)))
+        local = LateTranscriber(load=partial(_local, shared))
+        return Dictation(transcriber=local, model=LOCAL_VOICE)
     if not voice.url:
         return None
     return Dictation(
         transcriber=LateTranscriber(load=partial(_service, shared.config)),
-        model=f"voice:{voice.model}",
+        model=voice_of(voice),
         billing=shared.chain.billing,
         minute_price=voice.minute_price,
     )

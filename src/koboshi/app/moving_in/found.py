@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,9 +12,13 @@ from koboshi.domain.incoming import IncomingSchedule, Newcomer
 from koboshi.domain.memory import Shelf
 from koboshi.domain.memory_elsewhere import texts_elsewhere
 from koboshi.domain.role import Role
+from koboshi.domain.skill import NAME
 
 ROUTER = "https://openrouter.ai/api/v1"
 FILE_BYTES_MAX = 1_000_000
+SERVER_CHARS_MAX = 28
+SKILL_CHARS_MAX = 60
+_OTHER_LETTERS = re.compile(r"[^A-Za-z0-9._-]+")
 _ID = {
     "telegram": re.compile(r"[1-9][0-9]{0,18}"),
     "discord": re.compile(r"[1-9][0-9]{5,24}"),
@@ -124,7 +128,11 @@ class OtherHome:
         """Every folder with a SKILL.md, however deep; a name counts once."""
         taken = {target for _, target in self.copies}
         for file in sorted(folder.glob("**/SKILL.md")):
-            target = f"skills/{file.parent.name}"
+            name = file.parent.name
+            target = f"skills/{name}"
+            if not NAME.fullmatch(name):
+                own = _OTHER_LETTERS.sub("-", name).strip("-._")[:SKILL_CHARS_MAX] or "skill"
+                target = unused(f"skills/{own}", taken)
             if file.is_symlink() or file.parent.is_symlink():
                 self.leave(f"skill {file.parent.name}", "it is a link to another place")
             elif target in taken:
@@ -132,6 +140,19 @@ class OtherHome:
             else:
                 taken.add(target)
                 self.copies.append((file.parent, target))
+
+    def take_servers(self, tables: Mapping[str, object]) -> None:
+        """MCP servers. Two of them may have one name in our letters: then they are counted."""
+        for name, table in tables.items():
+            server = server_of(str(name), table_in(table))
+            if server is None:
+                self.leave(f"MCP server {name}", "it has neither a command nor an address")
+                continue
+            # A tool is called by the name of its server, where both signs are one.
+            taken = {each.name.replace("_", "-") for each in self.servers}
+            if server.name.replace("_", "-") in taken:
+                server = replace(server, name=unused(server.name.replace("_", "-"), taken))
+            self.servers.append(server)
 
     def take_memory(self, folder: Path) -> None:
         """What is remembered in the files of a folder. One that cannot be read stays."""
@@ -168,7 +189,7 @@ def server_of(name: str, table: Mapping[str, object]) -> FoundServer | None:
     if not isinstance(command, str) and not isinstance(url, str):
         return None
     return FoundServer(
-        name=re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-") or "server",
+        name=_server_name(name),
         is_enabled=table.get("enabled", True) is not False,
         command=command if isinstance(command, str) else "",
         args=tuple(str(each) for each in list_in(table, "args")),
@@ -176,6 +197,18 @@ def server_of(name: str, table: Mapping[str, object]) -> FoundServer | None:
         env=texts_in(table, "env"),
         headers=texts_in(table, "headers"),
     )
+
+
+def _server_name(name: str) -> str:
+    """Of lower case letters and digits, with single signs between them."""
+    words = re.sub(r"[^a-z0-9_-]+|[_-]{2,}", "-", name.lower())
+    return re.sub(r"-{2,}", "-", words)[:SERVER_CHARS_MAX].strip("-_") or "server"
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """The name, or with a number if another one has it."""
+    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+    return next(each for each in (name, *numbered) if each not in taken)
 
 
 def read_text(file: Path) -> str:
@@ -192,11 +225,15 @@ def read_text(file: Path) -> str:
 
 def read_json(file: Path) -> object:
     """Raises NotMovable."""
-    words = read_text(file)
+    return json_of(read_text(file), str(file))
+
+
+def json_of(words: str, what: str) -> object:
+    """Raises NotMovable."""
     try:
         return json.loads(words) if words.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise NotMovable(f"{file} is not JSON: {error}") from error
+        raise NotMovable(f"{what} is not JSON: {error}") from error
 
 
 def table_in(tree: object, *path: str) -> Mapping[str, object]:

@@ -13,9 +13,9 @@ from koboshi.app.moving_in.found import (
     model_of,
     read_json,
     read_text,
-    server_of,
     table_in,
     text_in,
+    unused,
 )
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.incoming import IncomingSchedule
@@ -23,7 +23,7 @@ from koboshi.domain.phrases import excerpt
 from koboshi.domain.schedule import NAME_CHARS_MAX, Order, ScheduleKind, default_late
 
 SOURCE = "hermes"
-YAML_MISSING = "config.yaml needs a library that is not installed: pip install 'koboshi[moving]'"
+YAML_MISSING = "its configuration needs a library: pip install 'koboshi[moving]'"
 PROMPT_CHARS_MAX = 60_000
 _CHANNELS = {
     "telegram": {"token": "TELEGRAM_BOT_TOKEN"},
@@ -44,12 +44,7 @@ def read_hermes(folder: Path) -> OtherHome:
     _take_channels(found, tree, variables)
     _take_people(found, tree, variables)
     _take_model(found, tree, variables)
-    for name, table in table_in(tree, "mcp_servers").items():
-        server = server_of(name, table_in(table))
-        if server is None:
-            found.leave(f"MCP server {name}", "it has neither a command nor an address")
-        else:
-            found.servers.append(server)
+    found.take_servers(table_in(tree, "mcp_servers"))
     found.take_memory(folder / "memories")
     found.take_skills(folder / "skills")
     found.prompt = read_text(folder / "SOUL.md").strip()[:PROMPT_CHARS_MAX]
@@ -73,22 +68,35 @@ def _refuse_running(folder: Path) -> None:
             raise NotMovable(words) from None
         finally:
             os.close(lock)
-    if is_alive(table_in(read_json(folder / "gateway.pid")).get("pid"), SOURCE):
+    if is_alive(_pid_in(folder / "gateway.pid"), SOURCE):
         raise NotMovable(words)
+
+
+def _pid_in(file: Path) -> object:
+    """A number, or a table with one. What is nonsense names no process."""
+    try:
+        found = read_json(file)
+    except NotMovable:
+        return None
+    return found if isinstance(found, int) else table_in(found).get("pid")
 
 
 def _yaml(file: Path) -> object:
     words = read_text(file)
-    if not words:
-        return {}
+    return yaml_of(words, f"{file} is not YAML") if words else {}
+
+
+def yaml_of(words: str, otherwise: str) -> object:
+    """Raises NotMovable."""
     try:
         import yaml
     except ImportError as error:
         raise NotMovable(YAML_MISSING) from error
     try:
         return yaml.safe_load(words)
-    except yaml.YAMLError as error:
-        raise NotMovable(f"{file} is not YAML: {error}") from error
+    # A date or a number that is none is a ValueError of its own.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise NotMovable(f"{otherwise}: {error}") from error
 
 
 def _variables(file: Path) -> dict[str, str]:
@@ -169,6 +177,8 @@ def _take_job(found: OtherHome, job: object) -> None:
     if platform == "origin":
         origin = table_in(job, "origin")
         platform, chat = str(origin.get("platform", "")), str(origin.get("chat_id", ""))
+        if topic := origin.get("thread_id"):
+            chat = f"{chat}:{topic}"
     match when:
         case {"kind": "cron", "expr": str(expression)}:
             kind = ScheduleKind.CRON
@@ -182,6 +192,11 @@ def _take_job(found: OtherHome, job: object) -> None:
     add_schedule(found, text_in(job, "id"), name, prompt, kind, expression, platform, chat)
 
 
+def storable(text: str) -> str:
+    """Without halves of letters, which JSON can name and no database takes."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def add_schedule(
     found: OtherHome,
     key: str,
@@ -193,7 +208,12 @@ def add_schedule(
     chat: str,
 ) -> None:
     """A schedule; one whose chat is not known here waits for an owner."""
+    key = unused(key, {known for known, _, _ in found.orders})
+    name, prompt = storable(name), storable(prompt)
     found.orders.append((key, prompt, expression))
+    thread = ""
+    if platform == "telegram":  # a chat with topics is written as chat:topic
+        chat, _, thread = chat.partition(":")
     is_here = bool(chat) and any(each.platform == platform for each in found.channels)
     people = [each.person for each in found.people if each.channel == f"{platform}:main"]
     order = Order(
@@ -209,6 +229,7 @@ def add_schedule(
             key=key,
             channel=ChannelName(f"{platform}:main"),
             chat=chat,
+            thread=thread,
             person=chat if chat in people or not people else people[0],
             order=order,
         )

@@ -1,6 +1,6 @@
 """The home of OpenClaw, `~/.openclaw`: openclaw.json, state/openclaw.sqlite, the workspace."""
 
-import json
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -13,15 +13,14 @@ from koboshi.app.moving_in.found import (
     NotMovable,
     OtherHome,
     is_alive,
+    json_of,
     list_in,
     model_of,
-    read_json,
     read_text,
-    server_of,
     table_in,
     text_in,
 )
-from koboshi.app.moving_in.hermes import PROMPT_CHARS_MAX, add_schedule
+from koboshi.app.moving_in.hermes import PROMPT_CHARS_MAX, add_schedule, yaml_of
 from koboshi.domain.schedule import ScheduleKind
 
 SOURCE = "openclaw"
@@ -40,6 +39,10 @@ _TABLES = {
     "cron_jobs": ("job_id", "job_json"),
 }
 
+_BESIDE_STRINGS = re.compile(
+    r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|//[^\n]*|/\*.*?\*/|\t|:""", re.DOTALL
+)
+
 Rows = Mapping[str, tuple[tuple[str, str], ...]]
 
 
@@ -47,7 +50,7 @@ def read_openclaw(folder: Path) -> OtherHome:
     """Raises NotMovable where its gateway runs, or a file cannot be read."""
     if not (folder / "openclaw.json").exists():
         raise NotMovable(f"{folder} is no home of OpenClaw: openclaw.json is missing")
-    tree, rows = read_json(folder / "openclaw.json"), _rows(folder / "state")
+    tree, rows = _config(folder / "openclaw.json"), _rows(folder / "state")
     _refuse_running(folder, rows)
     found = OtherHome(source=SOURCE, folder=folder)
     for platform, table in table_in(tree, "channels").items():
@@ -55,25 +58,44 @@ def read_openclaw(folder: Path) -> OtherHome:
     for channel, person in rows["channel_pairing_allow_entries"]:
         found.let_in(channel, person)
     _take_model(found, tree, rows)
-    for name, table in table_in(tree, "mcp", "servers").items():
-        server = server_of(name, table_in(table))
-        if server is None:
-            found.leave(f"MCP server {name}", "it has neither a command nor an address")
-        else:
-            found.servers.append(server)
-    work = Path(text_in(tree, "agents", "defaults", "workspace") or folder / "workspace")
+    found.take_servers(table_in(tree, "mcp", "servers"))
+    named = text_in(tree, "agents", "defaults", "workspace")
+    work = Path(named).expanduser() if named else folder / "workspace"
     found.take_memory(work)
     if (work / "memory").is_dir():
         found.leave(str(work / "memory"), "notes of single days are not moved; they stay there")
     found.take_skills(work / "skills")
     found.take_skills(folder / "skills")
     found.prompt = read_text(work / "SOUL.md").strip()[:PROMPT_CHARS_MAX]
-    for _, job in rows["cron_jobs"]:
-        _take_job(found, json.loads(job))
+    for key, job in rows["cron_jobs"]:
+        try:
+            _take_job(found, json_of(job, "its row"))
+        except NotMovable as error:
+            found.leave(f"schedule {key}", str(error))
     if (work / "AGENTS.md").exists():
         found.leave("AGENTS.md", f"copy {work / 'AGENTS.md'} into the work folder if you want it")
     found.leave("conversations", "transcripts are not moved; they stay where they are")
     return found
+
+
+def _config(file: Path) -> object:
+    """JSON5, as people write it: with comments, and keys without quotes. Without the comments it is
+    YAML, where a colon has a space behind it and there are no tabs."""
+    words = read_text(file)
+    try:
+        return json_of(words, str(file))
+    except NotMovable:
+        said = _BESIDE_STRINGS.sub(_as_yaml, words)
+        found = yaml_of(said, f"{file} is not JSON")
+        if not isinstance(found, Mapping):
+            raise NotMovable(f"{file} is not JSON") from None
+        return found
+
+
+def _as_yaml(found: re.Match[str]) -> str:
+    if found[1]:
+        return found[1]
+    return ": " if found[0] == ":" else " "
 
 
 def _rows(folder: Path) -> Rows:
@@ -102,10 +124,18 @@ def _rows(folder: Path) -> Rows:
 def _refuse_running(folder: Path, rows: Rows) -> None:
     """By the pid of the gateway that holds its state."""
     for scope, payload in rows[_LEASES]:
-        owner = table_in(json.loads(payload or "{}"), "owner")
+        owner = table_in(_known(payload), "owner")
         if scope == "gateway-owner" and is_alive(owner.get("pid"), SOURCE):
             words = f"the gateway of OpenClaw runs in {folder} (pid {owner.get('pid')})"
             raise NotMovable(f"{words}; stop it first: openclaw gateway stop")
+
+
+def _known(stored: str) -> object:
+    """What a row says; nonsense says nothing."""
+    try:
+        return json_of(stored, "a row")
+    except NotMovable:
+        return {}
 
 
 def _take_channel(found: OtherHome, platform: str, table: object) -> None:
@@ -145,7 +175,7 @@ def _take_model(found: OtherHome, tree: object, rows: Rows) -> None:
             found.leave(f"model {primary}", "set [model] yourself")
         return
     stored_state = dict(rows["config_machine_state"])
-    store = json.loads(stored_state.get("authProfiles.store", "{}"))
+    store = _known(stored_state.get("authProfiles.store", ""))
     keys = [text_in(custom, "apiKey")]
     for profile in table_in(store, "profiles").values():
         if text_in(profile, "provider") == provider and text_in(profile, "type") == "api_key":

@@ -132,7 +132,14 @@ def read_trial(root: Path) -> dict[str, object] | None:
         found = json.loads((root / TRIAL).read_bytes())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return found if isinstance(found, dict) and _is_whole(found) else None
+
+
+def _is_whole(trial: dict[str, object]) -> bool:
+    """Whether all that is asked of a trial is in it."""
+    numbers = all(isinstance(trial.get(name), int) for name in ("starts", "starts_max"))
+    words = all(isinstance(trial.get(name), str) for name in ("version", "before", "home"))
+    return numbers and words and isinstance(trial.get("ready_seconds"), (int, float))
 
 
 def write_trial(root: Path, trial: dict[str, object]) -> None:

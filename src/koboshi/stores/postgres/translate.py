@@ -34,7 +34,7 @@ _EXTREME = re.compile(r"\b(max|min)\(")
 _INSERT = re.compile(r"INSERT INTO (\w+)")
 _OF_SEVERAL = {"max": "greatest", "min": "least"}
 
-NUMBERS_IN_JSON = frozenset({"process_id", "question", "tokens_in", "tokens_out"})
+NUMBERS_IN_JSON = frozenset({"process_id", "question", "seconds", "tokens_in", "tokens_out"})
 """Values of JSON that are compared with numbers."""
 LISTS = frozenset({"ids", "turns", "sessions", "bounds_ms"})
 """Parameters that are lists of numbers, as JSON."""

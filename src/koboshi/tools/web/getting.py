@@ -1,7 +1,8 @@
 """GET from the public Internet, and from nowhere else.
 
-A name is resolved once for each connection; every address it has must be public, and the connection
-is made to the very address that was looked at, so no second answer of a name server counts. Each
+A name is resolved once for each connection; every address it has must be public and none of this
+machine, and the connection is made to the very address that was looked at, so no second answer of a
+name server counts. Each
 redirect goes the same way. Proxies of the environment are not asked: they would resolve by
 themselves. Bodies are bounded after decompression.
 """
@@ -11,6 +12,7 @@ import ssl
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 import anyio
 import httpcore2
@@ -50,19 +52,40 @@ class Reach:
     hosts: frozenset[str] = frozenset()
     """Hosts that the owner named, as `wiki.lan` or `wiki.lan:8080`."""
     own_ports: frozenset[int] = frozenset()
-    """Ports of ours: on an address that is not public they are never reached."""
+    """Ports of ours: on this machine, and on addresses that are not public, they are never
+    reached."""
 
     def refusal(self, host: str, port: int, addresses: Iterable[str]) -> str:
         """Why a host is not connected to; empty if it is."""
-        private = [address for address in addresses if not is_public(address)]
-        if not private:
+        closed = [(each, why) for each in addresses if (why := _why_closed(each))]
+        if not closed:
             return ""
         if port not in self.own_ports and not self.hosts.isdisjoint((host, f"{host}:{port}")):
             return ""
+        address, why = closed[0]
         return (
-            f"{host} is at {private[0]}, which is not an address of the public Internet. "
+            f"{host} is at {address}, which is {why}. "
             "The owner can name the host in `tools.web.hosts`"
         )
+
+
+def _why_closed(address: str) -> str:
+    """Why an address is not connected to by itself; empty if it is."""
+    if not is_public(address):
+        return "not an address of the public Internet"
+    return "this machine" if is_own(address) else ""
+
+
+def is_own(address: str) -> bool:
+    """Whether an address is one of this machine: to such a one the system talks from the same
+    address. Nothing is sent to find that out."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))
+            return bool(ip_address(probe.getsockname()[0]) == ip_address(address))
+    except (OSError, ValueError):  # there is no way there
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
