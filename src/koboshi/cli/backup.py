@@ -76,7 +76,7 @@ def create(
             click.echo(escaped(line))
 
 
-@backup.command("verify")
+@backup.command("verify", short_help="Read all of FILE: is it a whole backup of ours?")
 @click.argument("file", type=_FILE)
 @json_option
 def verify(file: Path, as_json: bool) -> None:
@@ -125,8 +125,8 @@ def restore(
     """Put the backup FILE in the place of the database. The gateway must be stopped.
 
     The database that is there now is kept in <home>/quarantine. On PostgreSQL, store.url must name
-    an empty database, and the old one stays as it is. What the backup owes to people is
-    held, because it may have reached them since: `koboshi outbox release` lets it go.
+    an empty database, and the old one stays as it is. Deliveries of the backup that were not sent
+    yet are held, because they may have arrived since: `koboshi outbox release` sends them.
     """
     import anyio
 

@@ -61,7 +61,7 @@ def list_schedules(home: Path | None, config_file: Path | None, as_json: bool) -
         echo_table(("", "state", "next", "when", "name"), cells, lines, "nothing is scheduled")
 
 
-@cron.command()
+@cron.command(short_help="Order something in SESSION at set times.")
 @click.argument("session")
 @click.argument("words", nargs=-1, required=True)
 @home_options
@@ -89,7 +89,7 @@ def show(schedule: str, home: Path | None, config_file: Path | None, as_json: bo
             click.echo(escaped(line))
 
 
-@cron.command()
+@cron.command(short_help="What became of the due times of SCHEDULE.")
 @click.argument("schedule")
 @home_options
 @json_option
