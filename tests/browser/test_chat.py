@@ -382,3 +382,20 @@ def test_a_long_turn_that_ends_out_of_sight_is_notified(scene: Scene) -> None:
         }"""
     )
     assert page.evaluate("window.told") == [["The garden", "It is green."]]
+
+    # And as the chat tells of it: here, a moment of a turn counts as a minute.
+    scene.fresh("long")
+    page.evaluate(
+        """() => {
+          const parse = Date.parse;
+          const begun = Date.now();
+          Date.parse = (text) => begun + (parse(text) - begun) * 10000;
+          Object.defineProperty(document, "hidden", { value: true, configurable: true });
+          window.told.length = 0;
+        }"""
+    )
+    scene.visit.say("echo a long turn")
+    until(lambda: page.evaluate("window.told"), "the browser is told")
+    assert page.evaluate("window.told") == [["echo a long turn", "a long turn"]]
+    page.reload()
+    expect(scene.visit.message_box).to_be_visible()
