@@ -17,7 +17,7 @@ from koboshi.cli.ask_owner import (
     refusal_of,
 )
 from koboshi.cli.backup_words import made_lines, restored_lines
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
 from koboshi.cli.options import (
     FAILED,
     CommandFailure,
@@ -42,7 +42,7 @@ KEPT = 14
 _FILE = click.Path(path_type=Path)
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def backup() -> None:
     """Whole copies of the database, made while the gateway runs."""
 

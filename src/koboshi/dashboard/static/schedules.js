@@ -1,4 +1,4 @@
-// What is done at set times, and what the agent keeps at until it is done.
+// What is done at set times, and what the agent works on until it is done.
 
 import { button, h } from "./dom.js";
 import { ago, moment } from "./format.js";
