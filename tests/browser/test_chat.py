@@ -179,6 +179,15 @@ def test_a_file_of_the_agent_is_shown_if_its_content_is_a_picture(scene: Scene) 
     expect(cards.filter(has_text="lie.png").locator("img")).to_have_count(0)
     # Without words of its own, a file is named once.
     expect(scene.visit.answers.locator(".words", has_text="lie.png")).to_have_count(0)
+    # In words of the agent, a picture of ours is shown; what is none is not.
+    ours = cards.filter(has_text="shown.png").locator("img").get_attribute("src")
+    lie = cards.filter(has_text="lie.png").locator("a").get_attribute("href")
+    text = f"![a point]({ours}) ![a lie]({lie}) ![away](/api/v1/status) through"
+    scene.visit.say(script({"text": text}))
+    answer = scene.visit.answers.last
+    expect(answer).to_contain_text("a lie ![away](/api/v1/status) through")
+    expect(answer.locator("img")).to_have_count(1)
+    assert answer.locator("img").evaluate("each => each.decode().then(() => each.alt)") == "a point"
     scene.picture("pictures")
 
 
