@@ -15,7 +15,7 @@ from tests.cli.process import Gateway, gateway, until
 
 CODE = "def hello(name):\n    # a comment\n    return 'hello ' + name * 42"
 ANSWER = (
-    f"```python\n{CODE}\n```\n\n- [x] done\n- [ ] to do\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+    f"```python\n{CODE}\n```\n\n- [x] done\n- [ ] to do\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n\n"
     "![a picture](https://example.test/x.png)"
 )
 COMMANDS = ("echo one", "ls /not-there", "sleep 0.3; echo three")
@@ -101,6 +101,11 @@ def test_tool_calls_stand_together_with_their_time_and_a_red_exit_code(scene: Sc
     expect(rows.nth(0).locator(".exit")).to_have_count(0)
     expect(rows.nth(2).locator("summary small")).to_contain_text("s")
     scene.picture("tools")
+    scene.visit.answers.last.locator(".why-link").click()
+    ended = scene.visit.page.locator(".timeline .result")
+    expect(ended).to_have_count(3)
+    expect(ended.nth(1).locator(".bad")).to_have_text("exit 2")
+    expect(ended.locator(".bad")).to_have_count(1)
 
 
 def test_code_is_coloured_and_copied_and_nothing_is_loaded_from_elsewhere(scene: Scene) -> None:
@@ -115,6 +120,8 @@ def test_code_is_coloured_and_copied_and_nothing_is_loaded_from_elsewhere(scene:
     expect(answer.get_by_role("checkbox")).to_have_count(2)
     expect(answer.get_by_role("checkbox").first).to_be_checked()
     expect(answer.locator("td")).to_have_text(["1", "2"])
+    expect(answer.locator("td").first).to_have_css("text-align", "left")
+    expect(answer.locator("td").last).to_have_css("text-align", "right")
     assert answer.locator("img").count() == 0
     answer.get_by_role("button", name="Copy the code").click()
     assert scene.visit.page.evaluate("navigator.clipboard.readText()") == CODE
@@ -170,6 +177,17 @@ def test_a_file_of_the_agent_is_shown_if_its_content_is_a_picture(scene: Scene) 
     expect(cards).to_have_count(2)
     expect(cards.filter(has_text="shown.png").locator("img")).to_have_count(1)
     expect(cards.filter(has_text="lie.png").locator("img")).to_have_count(0)
+    # Without words of its own, a file is named once.
+    expect(scene.visit.answers.locator(".words", has_text="lie.png")).to_have_count(0)
+    # In words of the agent, a picture of ours is shown; what is none is not.
+    ours = cards.filter(has_text="shown.png").locator("img").get_attribute("src")
+    lie = cards.filter(has_text="lie.png").locator("a").get_attribute("href")
+    text = f"![a point]({ours}) ![a lie]({lie}) ![away](/api/v1/status) through"
+    scene.visit.say(script({"text": text}))
+    answer = scene.visit.answers.last
+    expect(answer).to_contain_text("a lie ![away](/api/v1/status) through")
+    expect(answer.locator("img")).to_have_count(1)
+    assert answer.locator("img").evaluate("each => each.decode().then(() => each.alt)") == "a point"
     scene.picture("pictures")
 
 
@@ -373,3 +391,20 @@ def test_a_long_turn_that_ends_out_of_sight_is_notified(scene: Scene) -> None:
         }"""
     )
     assert page.evaluate("window.told") == [["The garden", "It is green."]]
+
+    # And as the chat tells of it: here, a moment of a turn counts as a minute.
+    scene.fresh("long")
+    page.evaluate(
+        """() => {
+          const parse = Date.parse;
+          const begun = Date.now();
+          Date.parse = (text) => begun + (parse(text) - begun) * 10000;
+          Object.defineProperty(document, "hidden", { value: true, configurable: true });
+          window.told.length = 0;
+        }"""
+    )
+    scene.visit.say("echo a long turn")
+    until(lambda: page.evaluate("window.told"), "the browser is told")
+    assert page.evaluate("window.told") == [["echo a long turn", "a long turn"]]
+    page.reload()
+    expect(scene.visit.message_box).to_be_visible()

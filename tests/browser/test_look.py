@@ -147,14 +147,15 @@ def test_the_first_view_is_light(scene: Scene) -> None:
     assert 50_000 < sum(loaded) < FIRST_VIEW_BYTES_MAX
 
 
-def test_nothing_moves_when_a_banner_comes(scene: Scene) -> None:
+@pytest.mark.parametrize("width, is_dark", [(1400, False), (390, True)])
+def test_nothing_moves_when_a_banner_comes(scene: Scene, width: int, is_dark: bool) -> None:
     """CLS is 0, and the button under the mouse stays where it is."""
-    with visiting(scene.browser, width=1400) as visit:
+    with visiting(scene.browser, width=width, height=844, is_dark=is_dark) as visit:
         visit.open(link_of(scene.one))
         show(visit, "#/chat/seen")
         # The page is whole: a font or a list that comes later moves things by itself.
         visit.page.evaluate("document.fonts.ready.then(() => true)")
-        expect(visit.page.locator(".chats a").first).to_be_visible()
+        expect(visit.page.locator(".chats a").first).to_be_attached()
         expect(visit.page.locator("body")).to_have_attribute("data-link", "live")
         visit.page.evaluate(
             """() => {
@@ -174,7 +175,11 @@ def test_nothing_moves_when_a_banner_comes(scene: Scene) -> None:
         banner = visit.page.locator(".trouble")
         expect(banner).to_have_count(2)
         expect(banner.first.get_by_role("button", name="Resume now")).to_be_visible()
-        visit.picture("banner-1400-light")
+        # Beside the button on a phone, the words would be a narrow column.
+        words = banner.first.locator("p").bounding_box()
+        assert words is not None
+        assert words["width"] > 250
+        visit.picture(f"banner-{width}-{'dark' if is_dark else 'light'}")
         banner.last.get_by_role("button", name="Dismiss").click()
         expect(banner).to_have_count(1)
         assert visit.message_box.bounding_box() == before

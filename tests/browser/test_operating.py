@@ -151,6 +151,17 @@ def test_activity_is_filtered_by_kind_state_channel_time_and_text(scene: Scene) 
     expect(scene.rows.filter(has_text="let me in")).to_have_count(2)
 
 
+def test_a_job_that_failed_is_red_in_the_list_and_on_its_page(scene: Scene) -> None:
+    """Issue 19, item 2: an exit code that is not 0 is red. Before, it had the colour of done."""
+    scene.one.wait_state(scene.one.say("job", "in background exit 4"), "done")
+    scene.visit.go("#/activity?kind=process")
+    job = scene.rows.filter(has_text="exit code 4")
+    expect(job.locator(".chip")).to_have_class(re.compile("state-failed"))
+    job.get_by_role("link").first.click()
+    expect(scene.rows.first.locator(".chip")).to_have_text("exit 4")
+    expect(scene.rows.first.locator(".chip")).to_have_class(re.compile("state-failed"))
+
+
 def minutes(now_ms: int) -> dict[str, object]:
     """A day that two models worked in, one of them without a price."""
     first = now_ms // MINUTE_MS - 600

@@ -16,7 +16,7 @@ from tests.browser.visit import (
     visiting,
     works_on,
 )
-from tests.cli.process import Gateway, gateway
+from tests.cli.process import Gateway, gateway, until
 from tests.harness.ports import free_port
 
 HOSTILE = (
@@ -27,6 +27,7 @@ HOSTILE = (
 SLOW = " ".join(f"word{number}" for number in range(1, 61))
 SCRIPT = f'script: [{{"text":"{SLOW}","word_ms":100}}]'
 JOB = "in background for i in $(seq 12); do echo line $i; sleep 1; done"
+IS_AT_END = "log => log.scrollTop > 0 && log.scrollTop + log.clientHeight > log.scrollHeight - 8"
 PAGES = ("questions", "activity", "health", "settings", "turns/t1", "inbox/m1", "outbox/d1")
 
 
@@ -173,7 +174,8 @@ def test_it_survives_a_kill_in_the_middle_of_an_answer_and_of_a_job(
 
         expect(visit.answers.filter(has_text="word60")).to_have_count(1)
         expect(visit.answers.filter(has_text="typed while no gateway ran")).to_have_count(1)
-        expect(visit.page.locator(".job .log")).to_contain_text("line 12")
+        log = visit.page.locator(".job .log")
+        expect(log).to_contain_text("line 12")
         expect(visit.page.locator(".job-state")).to_contain_text("exited with 0")
         expect(visit.page.locator(".timeline")).to_contain_text("Boot 1 was killed")
         expect(visit.page.locator(".timeline")).to_contain_text("fresh")
@@ -184,6 +186,12 @@ def test_it_survives_a_kill_in_the_middle_of_an_answer_and_of_a_job(
         said = visit.answers.locator(".words").all_inner_texts()
         assert len(said) == len(set(said)), said
         assert visit.page.evaluate("window.isTheSamePage") is True
+        # Elsewhere and back: the newest lines are in sight. Red before, it stood at the first one.
+        visit.go("#/chat/elsewhere")
+        expect(visit.page.locator(".empty")).to_be_visible()
+        visit.page.go_back()
+        expect(log).to_contain_text("line 12")
+        until(lambda: log.evaluate(IS_AT_END), "the end of the output is shown")
 
 
 def test_it_fits_a_phone_and_follows_the_system_into_the_dark(

@@ -16,7 +16,10 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
         yield made
 
 
-@pytest.mark.parametrize("name", ["turns", "inbox", "outbox", "sessions", "browsers", "rules"])
+LISTED = "turns inbox outbox sessions browsers rules cron goals memory backup".split()
+
+
+@pytest.mark.parametrize("name", LISTED)
 def test_a_group_without_a_command_lists(one: Gateway, name: str) -> None:
     bare, listed = (
         koboshi(name, "--json", home=one.home),

@@ -189,8 +189,8 @@ def test_a_restore_is_no_surprise(tmp_path: Path) -> None:
 
 
 def test_a_whole_home_from_elsewhere_is_started_with_its_outbox_held(tmp_path: Path) -> None:
-    """Issue 12, A7: only the operator can know that all of it is old. It holds for that start: what
-    is owed since is sent, also by a gateway that the same parent had to start again."""
+    """Issue 12, A7: only the operator can know that all of it is old. It holds for that start: a
+    newer delivery is sent, also by a gateway that the same parent had to start again."""
     home = tmp_path / "home"
     with_an_owed_answer(home)
 

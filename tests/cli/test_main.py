@@ -2,9 +2,11 @@
 
 import platform
 
+import click
 import pytest
 
 from koboshi import __version__
+from koboshi.cli.main import main
 from tests.cli.process import koboshi
 
 COMMANDS = "run chat status explain config version".split()
@@ -25,6 +27,25 @@ def test_every_command_explains_itself(command: str) -> None:
 
     assert told.code == 0
     assert told.out.startswith("Usage: ")
+
+
+def test_no_line_of_a_list_of_commands_is_cut_off() -> None:
+    """At 80 columns, as most terminals have; click leaves two of them free."""
+    cut: list[str] = []
+
+    def look(command: click.Command, path: tuple[str, ...]) -> None:
+        if not isinstance(command, click.Group):
+            return
+        context = click.Context(command, info_name=" ".join(path), terminal_width=78)
+        told = command.get_help(context).partition("Commands:")[2]
+        cut.extend(f"{path}: {line}" for line in told.splitlines() if line.endswith("..."))
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            look(found, (*path, name))
+
+    look(main, ("koboshi",))
+    assert cut == []
 
 
 @pytest.mark.parametrize("typed,meant", [("statsu", "status"), ("explan", "explain")])

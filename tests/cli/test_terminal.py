@@ -118,9 +118,11 @@ def test_a_shell_gets_its_script(shell: str) -> None:
 
 def test_commands_are_completed() -> None:
     def completed(*words: str) -> list[str]:
-        asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": "1"}
+        asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
         told = ended([KOBOSHI], environment(None, _KOBOSHI_COMPLETE="bash_complete", **asked))
         return [line.partition(",")[2] for line in told.out.splitlines()]
 
     assert completed("koboshi", "re") == ["restart", "restore"]
     assert "--version" in completed("koboshi", "--v")
+    # Red before: a group that lists by itself had nothing to offer.
+    assert completed("koboshi", "turns", "sh") == ["show"]

@@ -212,7 +212,7 @@ def test_new_keeps_the_old_conversation_but_does_not_look_at_it() -> None:
     facts = replace(IDLE, last_turn=DONE)
 
     assert response_to("/new", facts) == Response(
-        reply="We begin anew. The old conversation is kept, but I no longer look at it.",
+        reply="This is a new conversation. The old one is kept, but I no longer look at it.",
         cut=CutKind.NEW,
     )
 

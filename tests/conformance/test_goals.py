@@ -17,6 +17,7 @@ from koboshi.domain.recovery import Policy
 from koboshi.domain.transcript import Effect
 from koboshi.domain.turn import TurnState
 from koboshi.domain.wish import AddCriterion, BeginGoal, MoveGoal, WishStatus
+from koboshi.ports.views import Page
 from tests.harness.homes import Home, OpenHome, a_call, a_world
 from tests.harness.timed import HOUR_MS, MINUTE_MS, Clockwork, a_clockwork
 
@@ -61,6 +62,9 @@ async def test_a_goal_is_worked_on_judged_and_done(home: Home) -> None:
     await judge(home, DONE, "all pass")
     assert (await goal_of(home)).state is GoalState.DONE
     assert any("is reached" in words for words in await clock.told())
+    # Why a goal moved is no decision of recovery.
+    decided = await home.store.views.journal(Page(limit=50, before=1 << 62, is_open=True))
+    assert {line.subject for line in decided} == {"worker"}
 
 
 async def test_a_criterion_that_is_added_while_the_judge_thinks_is_judged_too(home: Home) -> None:

@@ -1,4 +1,4 @@
-"""What is owed is sent in order, by one worker at a time, and settled once."""
+"""Deliveries are sent in order, by one worker at a time, and settled once."""
 
 import pytest
 from anyio import create_task_group

@@ -16,7 +16,7 @@ from tests.harness.homes import FRONT, WEB, Home, OpenHome, a_call, a_world
 
 
 async def told(home: Home, chat: str) -> list[str]:
-    """What is owed to a chat, oldest first; it all arrives."""
+    """The open deliveries of a chat, oldest first; they all arrive."""
     session_id = await home.store.views.session_of(Route(channel=FRONT, chat=chat))
     words: list[str] = []
     if session_id is None:

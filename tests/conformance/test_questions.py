@@ -112,7 +112,7 @@ async def test_a_button_answers_the_question_it_belongs_to(home: Home) -> None:
 
 
 async def test_a_choice_that_was_not_offered_leaves_the_question_open(home: Home) -> None:
-    """S141, S162: nobody's answer is made up of it, and its sender is told."""
+    """S141, S162: no answer is made of it, and its sender is told."""
     call_id = await home.ask(await home.work_on("paint it"), choices=COLOURS)
     (asked,) = await home.deliver()
     question = asked.question

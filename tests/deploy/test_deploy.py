@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from koboshi.config import Config, load
+from koboshi.config.platforms import WebConfig
 from koboshi.runtime.host import drain_seconds
 from koboshi.runtime.metric_table import METRICS
 from scripts import dashboard_json
@@ -44,6 +45,19 @@ def instructions(name: str) -> list[str]:
 
 def variables() -> dict[str, str]:
     return dict(word.split("=", 1) for line in instructions("ENV") for word in line.split())
+
+
+def test_the_page_can_be_had_by_taking_the_comment_signs_away() -> None:
+    """Red before: the file then had a key twice, and no engine read it."""
+    text = (ROOT / "compose.yaml").read_text()
+    offered = re.compile(r"^( *)# ((?:  )?(?:ports:|- |KOBOSHI_).*)$", re.MULTILINE)
+    service = documents(offered.sub(r"\1\2", text))[0]["services"]["koboshi"]
+
+    assert service["ports"] == ["127.0.0.1:8642:8642"]
+    told = {name: str(value) for name, value in service["environment"].items()}
+    (web,) = load(Path("home"), None, told).channels
+    assert isinstance(web, WebConfig)
+    assert (web.host, web.public_url) == ("0.0.0.0", "http://localhost:8642")
 
 
 # ── stopping ────────────────────────────────────────────────────────────────────────────────────

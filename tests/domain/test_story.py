@@ -2,6 +2,7 @@
 
 import pytest
 
+from koboshi.domain.goal import GoalRule
 from koboshi.domain.story import story_of_lines
 from koboshi.domain.turn import TurnEvent
 from koboshi.ports.views import JournalLine
@@ -150,6 +151,30 @@ def test_processes() -> None:
     ended = line("process", "ended", number=4, reason="it exited with code 0")
 
     assert words(begun, ended) == ["p4 began: make test", "p4 ended: it exited with code 0"]
+
+
+@pytest.mark.parametrize(
+    "event,rule,said",
+    [
+        ("begun", None, "goal g1 was set"),
+        ("judging", "answered", "goal g1 is judged by the answer"),
+        ("active", "judged", "goal g1 continues"),
+        ("active", "person-first", "goal g1 continues: what a person wrote goes first"),
+        ("paused", "turn-failed", "goal g1 was paused: its turn failed"),
+        ("done", "judged", "goal g1 is reached"),
+    ],
+)
+def test_goals(event: str, rule: str | None, said: str) -> None:
+    """Issue 19, point 1: red before, "g1 active: judged"."""
+    assert words(line("goal", event, rule=rule)) == [said]
+
+
+def test_every_rule_of_a_goal_has_words_or_needs_none() -> None:
+    said = {rule: words(line("goal", "paused", rule=rule))[0] for rule in GoalRule}
+
+    bare = {rule for rule, each in said.items() if each == "goal g1 was paused"}
+    assert bare == {GoalRule.ANSWERED, GoalRule.JUDGED}
+    assert not [each for rule, each in said.items() if str(rule) in each.split(": ")[1:]]
 
 
 def test_what_a_later_version_writes_is_shown_as_it_is() -> None:

@@ -127,7 +127,7 @@ def aside_of(home: Home) -> SessionId:
 
 
 async def said_in(home: Home, session_id: SessionId) -> list[Delivery]:
-    """What is owed in a session arrives."""
+    """The open deliveries of a session; they arrive."""
     told = []
     while delivery := await home.store.outbox.claim(session_id, home.worker.worker_id):
         assert isinstance(delivery, Delivery)

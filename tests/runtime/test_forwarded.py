@@ -1,4 +1,4 @@
-"""Words that a person passes on are read by the agent, and are nobody's command."""
+"""Words that a person passes on are read by the agent, and are never commands."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -148,7 +148,7 @@ class Family:
                 except Fenced:
                     continue
             self.held.clear()
-            # What is owed to people is not sent here, so an answered turn may not be closed.
+            # Deliveries are not sent here, so an answered turn may not be closed.
             if not self.home.sql(
                 "SELECT 1 FROM turns WHERE closed_ms IS NULL AND state <> 'answered'"
             ):

@@ -38,7 +38,7 @@ MOMENT_S = 1.0
 OUTAGE_S_MAX = 300.0
 """An outage of the model that must be ridden out."""
 PROMPT_S = 20.0
-"""What is owed on a channel that works is tried within this time, whatever others do."""
+"""A delivery on a channel that works is tried within this time, whatever others do."""
 SOON_S, EVER_S = 20.0, 150.0
 """A message in a chat where nothing goes on comes to the model so soon, while others only wait for
 their commands; and in any case before others have long ended."""

@@ -32,7 +32,7 @@ def agents() -> None:
     """Agents of other makers, which speak the Agent Client Protocol (docs/agents.md)."""
 
 
-@agents.command("list")
+@agents.command("list", short_help="Agents of the configuration, and those that live now.")
 @home_options
 @json_option
 def list_agents(home: Path | None, config_file: Path | None, as_json: bool) -> None:
@@ -76,7 +76,7 @@ def _living(home: Path | None, config_file: Path | None) -> tuple[AgentStatus, .
         return ()  # there is no home yet
 
 
-@agents.command("try")
+@agents.command("try", short_help="Start the agent NAME and ask it one thing.")
 @click.argument("name")
 @click.option("--prompt", default=HELLO, help="What it is asked; empty: nothing.")
 @home_options
@@ -98,7 +98,10 @@ def try_one(name: str, prompt: str, home: Path | None, config_file: Path | None)
             raise CommandFailure(FAILED, "agent", str(error)) from error
 
 
-@agents.command(context_settings={"ignore_unknown_options": True})
+@agents.command(
+    context_settings={"ignore_unknown_options": True},
+    short_help="Log in with COMMAND where the agent NAME runs.",
+)
 @click.argument("name")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @home_options

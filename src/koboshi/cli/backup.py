@@ -17,7 +17,7 @@ from koboshi.cli.ask_owner import (
     refusal_of,
 )
 from koboshi.cli.backup_words import made_lines, restored_lines
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
 from koboshi.cli.options import (
     FAILED,
     CommandFailure,
@@ -42,7 +42,7 @@ KEPT = 14
 _FILE = click.Path(path_type=Path)
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def backup() -> None:
     """Whole copies of the database, made while the gateway runs."""
 
@@ -76,7 +76,7 @@ def create(
             click.echo(escaped(line))
 
 
-@backup.command("verify")
+@backup.command("verify", short_help="Read all of FILE: is it a whole backup of ours?")
 @click.argument("file", type=_FILE)
 @json_option
 def verify(file: Path, as_json: bool) -> None:
@@ -125,8 +125,8 @@ def restore(
     """Put the backup FILE in the place of the database. The gateway must be stopped.
 
     The database that is there now is kept in <home>/quarantine. On PostgreSQL, store.url must name
-    an empty database, and the old one stays as it is. What the backup owes to people is
-    held, because it may have reached them since: `koboshi outbox release` lets it go.
+    an empty database, and the old one stays as it is. Deliveries of the backup that were not sent
+    yet are held, because they may have arrived since: `koboshi outbox release` sends them.
     """
     import anyio
 

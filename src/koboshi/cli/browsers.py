@@ -28,7 +28,7 @@ def browsers() -> None:
     """Browsers that were let in by a link of `koboshi open`."""
 
 
-@browsers.command("list")
+@browsers.command("list", short_help="Browsers that are logged in, the last used first.")
 @home_options
 @json_option
 def list_browsers(home: Path | None, config_file: Path | None, as_json: bool) -> None:

@@ -24,7 +24,7 @@ def config() -> None:
     """Check or show the configuration."""
 
 
-@config.command()
+@config.command(short_help="Say what a start would refuse, without starting.")
 @home_options
 @json_option
 def check(home: Path | None, config_file: Path | None, as_json: bool) -> None:

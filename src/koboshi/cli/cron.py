@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
 from koboshi.cli.options import failures_told, home_options, json_option, show_json
 from koboshi.cli.tables import echo_table
 from koboshi.config.problems import escaped
@@ -40,7 +40,7 @@ from koboshi.control.time_replies import (
 from koboshi.domain.phrases import clock_words, excerpt
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def cron() -> None:
     """What the agent does at set times: list, add, show, pause, resume, run, remove, runs."""
 
@@ -61,7 +61,7 @@ def list_schedules(home: Path | None, config_file: Path | None, as_json: bool) -
         echo_table(("", "state", "next", "when", "name"), cells, lines, "nothing is scheduled")
 
 
-@cron.command()
+@cron.command(short_help="Order something in SESSION at set times.")
 @click.argument("session")
 @click.argument("words", nargs=-1, required=True)
 @home_options
@@ -89,7 +89,7 @@ def show(schedule: str, home: Path | None, config_file: Path | None, as_json: bo
             click.echo(escaped(line))
 
 
-@cron.command()
+@cron.command(short_help="What became of the due times of SCHEDULE.")
 @click.argument("schedule")
 @home_options
 @json_option
@@ -105,9 +105,9 @@ def runs(schedule: str, home: Path | None, config_file: Path | None, as_json: bo
             click.echo(escaped(_occasion(each)))
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def goals() -> None:
-    """What the agent keeps at until it is done: list, pause, resume, done, clear."""
+    """What the agent works on until it is done: list, pause, resume, done, clear."""
 
 
 @goals.command("list")
@@ -138,13 +138,13 @@ def _command(group: click.Group, name: str, kind: type[MoveTimed], words: str, w
 
 
 _command(cron, "pause", PauseSchedule, "Pause SCHEDULE, c1.", "schedule")
-_command(cron, "resume", ResumeSchedule, "Arm SCHEDULE, c1, again.", "schedule")
+_command(cron, "resume", ResumeSchedule, "Resume SCHEDULE, c1.", "schedule")
 _command(cron, "run", RunScheduleNow, "Run SCHEDULE, c1, now.", "schedule")
-_command(cron, "remove", RemoveSchedule, "Take SCHEDULE, c1, away.", "schedule")
+_command(cron, "remove", RemoveSchedule, "Remove SCHEDULE, c1.", "schedule")
 _command(goals, "pause", PauseGoal, "Pause GOAL, g1.", "goal")
-_command(goals, "resume", ResumeGoal, "Go on with GOAL, g1.", "goal")
-_command(goals, "done", FinishGoal, "GOAL, g1, is reached.", "goal")
-_command(goals, "clear", ClearGoal, "Let GOAL, g1, go.", "goal")
+_command(goals, "resume", ResumeGoal, "Continue GOAL, g1.", "goal")
+_command(goals, "done", FinishGoal, "Mark GOAL, g1, as reached.", "goal")
+_command(goals, "clear", ClearGoal, "Clear GOAL, g1: the agent stops working on it.", "goal")
 
 
 def _do(
@@ -186,7 +186,7 @@ def _shown(row: ScheduleRow) -> Iterator[str]:
         yield f"why: {row.reason}"
     yield f"in {row.route.channel} {row.route.chat}, for {row.person}"
     yield f"does: {row.prompt or '$ ' + row.command}"
-    yield f"place {row.place}, late {row.late}, overlap {row.overlap}"
+    yield f"place: {row.place}; if too late: {row.late}; if the last one still runs: {row.overlap}"
     yield f"next: {', '.join(map(clock_words, row.next_ms)) or 'never'}"
     for each in row.occasions[:10]:
         yield f"  {_occasion(each)}"

@@ -28,5 +28,7 @@ class ListGroup(NearGroup):
     """Lists where no command is named: `koboshi turns` is `koboshi turns list`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:  # a shell asks how the line can go on
+            return super().parse_args(ctx, args)
         is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
         return super().parse_args(ctx, ["list", *args] if not args or is_option else args)

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
 from koboshi.cli.options import failures_told, home_options, json_option, show_json
 from koboshi.cli.tables import echo_table
 from koboshi.config.problems import escaped
@@ -15,7 +15,7 @@ from koboshi.control.requests import ListMemory, RemoveMemoryEntry
 from koboshi.domain.phrases import excerpt
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def memory() -> None:
     """What the agent remembers of people and groups: list, remove."""
 

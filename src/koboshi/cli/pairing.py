@@ -100,7 +100,7 @@ def deny(code: str, home: Path | None, config_file: Path | None, as_json: bool) 
         click.echo(escaped(f"{who} is not let in, and gets no code for {left}"))
 
 
-@pairing.command()
+@pairing.command(short_help="Revoke the access of PERSON.")
 @click.argument("channel")
 @click.argument("person")
 @home_options

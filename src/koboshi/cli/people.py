@@ -65,7 +65,7 @@ def set_role(
             click.echo(f"{who} is in `allow` of the configuration, and so an owner")
 
 
-@people.command()
+@people.command(short_help="Erase everything that PERSON said on CHANNEL.")
 @click.argument("channel")
 @click.argument("person")
 @click.option("--yes", is_flag=True, help="Do not ask first.")

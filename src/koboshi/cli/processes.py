@@ -65,7 +65,7 @@ def list_processes(home: Path | None, config_file: Path | None, as_json: bool) -
 @home_options
 @json_option
 def show_process(process: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """One process: what looks at it, and what was said about it. PROCESS is p1."""
+    """One process: what watches it, and what was said about it. PROCESS is p1."""
     with failures_told(as_json):
         named = parse_shown(process)
         if named is None or named[0] != "process":

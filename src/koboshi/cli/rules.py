@@ -20,7 +20,7 @@ SHOWN_CHARS = 200
 
 @click.group(cls=ListGroup)
 def rules() -> None:
-    """What people allowed for good in their chats ("Yes, and always")."""
+    """What people always allow in their chats ("Yes, and always")."""
 
 
 @rules.command("list")

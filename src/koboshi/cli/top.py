@@ -126,7 +126,7 @@ def _rates(told: MinuteList) -> str:
     slow = [each.latency_p95_ms for each in hour if each.latency_p95_ms is not None]
     slowest = f", slowest answers {max(slow) / 1000:.1f} s" if slow else ""
     messages, errors = sum(each.messages for each in hour), sum(each.errors for each in hour)
-    return f"last hour: {messages} messages, {errors} errors{slowest}"
+    return f"last hour: {counted(messages, 'message')}, {counted(errors, 'error')}{slowest}"
 
 
 def _turns(told: TurnList, now_ms: int) -> "Table":

@@ -37,23 +37,23 @@ TROUBLE_CHARS_MAX = 1_000
 STORY_LINE_CHARS_MAX = 300
 
 HELP = """\
-/new – begin anew; what was said is kept, but I no longer look at it
+/new – start a new conversation; the old one is kept, but I no longer look at it
 /stop – stop what I am doing and drop what waits; /stop all also ends background processes
 /status – what I am doing now
 /jobs – background processes; /jobs log p1 shows the output of one, /jobs kill p1 ends it
-/queue – say something for after this; /steer – say something to what I am doing now
-/busy – what messages do while I work: wait, steer or interrupt
-/resume, /drop – go on with what was interrupted, or end it
+/queue – send a message for after this turn; /steer – send a message to the running turn
+/busy – what messages do while I work: queue, steer or interrupt
+/resume, /drop – continue what was interrupted, or drop it
 /retry – ask again what failed
-/resume-policy – whether I go on by myself after an interruption: auto, ask or off
+/resume-policy – whether I continue by myself after an interruption: auto, ask or off
 /why – what happened to your last request, and why
 /approve, /deny – answer when I ask whether I may do something; /deny can say what you want instead
-/rules – what you allowed for good in this chat; /rules revoke r1 takes one back
+/rules – what you always allow in this chat; /rules revoke r1 takes one back
 /restart – start the gateway again; nothing is lost
 /listen – what I hear in a group: all, or what is said to me (mention)
-/remind – in 2 hours tea; Friday 9:00 the report: I tell you then
+/remind – remind you later: /remind in 2 hours tea, /remind Friday 9:00 the report
 /cron – what I do at set times; /cron add every weekday at 7:00 send me the news
-/goal – keep at something until it is done; /goal alone tells how it stands
+/goal – work on something until it is done; /goal alone shows how far it is
 /memory – what I remember of you or of this group; /memory undo takes the last change back
 /agent – which agent answers in this chat; /agent NAME chooses another
 /model – which model answers in this chat; /usage – what it used
@@ -107,7 +107,7 @@ def _new(_command: Command, facts: SessionFacts) -> Response:
     if facts.open_turn is None and facts.last_turn is None and not facts.waiting:
         return Response(reply="Nothing has been said here yet: this is a new conversation.")
     sentences = [
-        "We begin anew. The old conversation is kept, but I no longer look at it.",
+        "This is a new conversation. The old one is kept, but I no longer look at it.",
         *_stopped(facts),
         *_still_running(facts.running_processes),
     ]

@@ -19,9 +19,9 @@ ENDED_WORDS = {
     EndedHow.REFUSED: "could not start as it was configured",
 }
 BREAKER_WORDS = {
-    Breaker.HALF: "the gateway keeps dying: 3 times or more in 10 minutes. Turns that died twice "
-    "in a row without progress are paused for ten quiet minutes, or until /resume. New messages "
-    "are answered as usual",
+    Breaker.HALF: "the gateway keeps dying: 3 times or more in 10 minutes. Work that was "
+    "interrupted twice without progress is paused for ten quiet minutes, or until /resume. New "
+    "messages are answered as usual",
     Breaker.OPEN: "the gateway keeps dying: 5 times or more in 10 minutes. Interrupted work is "
     "paused for ten quiet minutes, or until /resume. New messages are answered as usual",
 }

@@ -28,9 +28,11 @@ NO_MARKS = ChatMarks()
 
 
 def title_of(given: str, first_words: str) -> str:
-    """The name of a chat: the one it was given, else the first line that was said in it."""
+    """The name of a chat: the one it was given, else the first line that was said in it. One
+    that is too long ends with `…`."""
     line = next((each.strip() for each in first_words.splitlines() if each.strip()), "")
-    return (given or line)[:TITLE_CHARS_MAX]
+    title = given or line
+    return title if len(title) <= TITLE_CHARS_MAX else f"{title[: TITLE_CHARS_MAX - 1].rstrip()}…"
 
 
 def is_listed(marks: ChatMarks, newest_turn_ms: int | None) -> bool:

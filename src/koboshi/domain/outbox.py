@@ -1,4 +1,4 @@
-"""What is owed to a person, and what a send made of it."""
+"""A delivery: what a person is to get, and what a send made of it."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -11,6 +11,7 @@ from typing import Protocol
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.agent_death import death_words
 from koboshi.domain.boot import ENDED_WORDS
+from koboshi.domain.goal import GoalRule
 from koboshi.domain.ids import shown
 from koboshi.domain.notes import BACKLOG, CHILD, ENDED, MOVED_ON, RECOVERY, RETRY, TIMED
 from koboshi.domain.occasion import rule_words
@@ -55,6 +56,31 @@ _NOTES = {
     CHILD: "it works for another turn, and the model was told so",
 }
 _CHILD = {"made": "was asked for", "begun": "began", "ended": "ended"}
+_GOAL = {
+    "begun": "was set",
+    "judging": "is judged by the answer",
+    "active": "continues",
+    "waiting": "waits",
+    "paused": "was paused",
+    "done": "is reached",
+    "cleared": "was cleared",
+}
+_GOAL_RULES: Mapping[str, str] = {
+    GoalRule.FAILED: "its turn failed",
+    GoalRule.STOPPED: "its turn was stopped",
+    GoalRule.BY_PERSON: "a person asked for it",
+    GoalRule.NEW: "a new conversation was begun",
+    GoalRule.PERSON_FIRST: "what a person wrote goes first",
+    GoalRule.STEPS: "all of its steps are used up",
+    GoalRule.TOKENS: "all of its tokens are used up",
+    GoalRule.UNREADABLE: "the verdict could not be read",
+    GoalRule.NO_JUDGE: "no verdict could be had",
+    GoalRule.IDLE: "nothing was done for it for a long time",
+    GoalRule.WOKEN: "what it waited for has come",
+    GoalRule.DECLINED: "the person did not want it to go on",
+    GoalRule.NOT_ALLOWED: "its person has no access any more",
+}
+"""Without those that the events say already."""
 _DELIVERY = {
     "delivered": "was delivered",
     "postponed": "was put off",
@@ -126,10 +152,11 @@ def _words(line: Happening, tools: Mapping[str, str]) -> str | None:
             return _of_worker(line)
         case "model":
             return _with_reason(f"it went on with the model {line.after}", line.reason)
-        case "schedule" | "goal" as kind:
-            name = shown(kind, line.number)
+        case "schedule":
             why = rule_words(line.rule) if line.rule else line.reason
-            return _with_reason(f"{name} {line.event}", why)
+            return _with_reason(f"{shown('schedule', line.number)} {line.event}", why)
+        case "goal":
+            return _of_goal(line)
         case "child":
             name = f"sub-agent {shown('child', line.number)}"
             return _with_reason(f"{name} {_CHILD.get(line.event, line.event)}", line.reason)
@@ -156,6 +183,11 @@ def _of_turn(line: Happening) -> str:
             return f"{words}: they wrote something else, and that opened a turn of its own"
         case _:
             return words
+
+
+def _of_goal(line: Happening) -> str:
+    words = f"goal {shown('goal', line.number)} {_GOAL.get(line.event, line.event)}"
+    return _with_reason(words, _GOAL_RULES.get(line.rule or ""))
 
 
 def _of_worker(line: Happening) -> str | None:

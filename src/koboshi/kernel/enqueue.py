@@ -1,4 +1,4 @@
-"""What is owed to people: every word that a person will see enters the outbox here."""
+"""Every word that a person will see enters the outbox here."""
 
 from collections.abc import Sequence
 

@@ -2448,7 +2448,7 @@ FROM journal WHERE seq < :before ORDER BY seq DESC LIMIT :limit;
 SELECT {line}
 FROM journal
 WHERE seq < :before AND seq > min(:before, (SELECT max(seq) FROM journal)) - :looked_at
-    AND (rule IS NOT NULL OR subject = 'worker')
+    AND (subject = 'turn' AND rule IS NOT NULL OR subject = 'worker')
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: view_turns_before

@@ -104,7 +104,7 @@ class Intake:
             return Arrival(inbound=inbound, ignored=inbound.ignored)
         if not words.text.strip() and words.choice_id is None and not words.files:
             return Arrival(inbound=inbound, ignored="blank")
-        # What another person wrote is read by the agent. It is nobody's command here.
+        # What another person wrote is read by the agent, and is never a command.
         command = None if words.is_forwarded else parse_command(_said(words))
         carried = None if command is None else message_in(command)
         if carried is None:

@@ -101,11 +101,11 @@ METRICS: dict[str, MetricTold] = {
         "What the model was shown and what it wrote, as it counts.",
         *("provider", "model", "direction"),
     ),
-    "koboshi_outbox_depth": _gauge("Deliveries that are owed."),
-    "koboshi_outbox_oldest_age_seconds": _gauge("How long the oldest is owed."),
+    "koboshi_outbox_depth": _gauge("Deliveries that wait to be sent."),
+    "koboshi_outbox_oldest_age_seconds": _gauge("How long the oldest of them waits."),
     "koboshi_outbox_held": _gauge("Deliveries that a person has to release or drop."),
     "koboshi_outbox_ambiguous": _gauge(
-        "Owed deliveries of which an earlier send has an unknown outcome."
+        "Waiting deliveries of which an earlier send has an unknown outcome."
     ),
     "koboshi_outbox_ambiguous_total": _counter(
         "Sends of unknown outcome (open), and what became of them: arrived, absent, labelled.",

@@ -169,21 +169,21 @@ def show_turn(turn: str, home: Path | None, config_file: Path | None, as_json: b
     _ask_about_turn(ShowRow(kind="turn", what=turn), home, config_file, as_json)
 
 
-@turns.command("resume")
+@turns.command("resume", short_help="Continue a turn that was set aside or waits.")
 @click.argument("turn")
 @home_options
 @json_option
 def resume_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """Go on now with a turn that was set aside, waits for a yes, or waits to be tried again."""
+    """Continue a turn now that was set aside, waits for a yes, or waits to be tried again."""
     _ask_about_turn(ResumeTurn(what=turn), home, config_file, as_json)
 
 
-@turns.command("drop")
+@turns.command("drop", short_help="End a turn for good.")
 @click.argument("turn")
 @home_options
 @json_option
 def drop_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """End for good a turn that no worker holds; what waits behind it goes on."""
+    """End a turn for good that no worker holds; what waits behind it goes on."""
     _ask_about_turn(DropTurn(what=turn), home, config_file, as_json)
 
 
@@ -222,7 +222,7 @@ def show_message(message: str, home: Path | None, config_file: Path | None, as_j
     _ask_about_message(ShowRow(kind="message", what=message), home, config_file, as_json)
 
 
-@inbox.command("retry")
+@inbox.command("retry", short_help="Ask a message again, once.")
 @click.argument("message")
 @click.option("--anew", is_flag=True, help="Also what was answered, for another answer.")
 @home_options
@@ -280,7 +280,7 @@ def show_delivery(
     _ask_about_delivery(ShowRow(kind="delivery", what=delivery), home, config_file, as_json)
 
 
-@outbox.command("retry")
+@outbox.command("retry", short_help="Send a delivery again, or now.")
 @click.argument("delivery")
 @home_options
 @json_option

@@ -66,7 +66,7 @@ def show(**asked: Any) -> None:
         click.echo(planned.text, nl=False)
 
 
-@service.command()
+@service.command(short_help="Write the file, and start the service now and at boot.")
 @_place_options
 @click.option("--force", is_flag=True, help="Write over a file that was changed by hand.")
 @click.option("--no-start", is_flag=True, help="Only write the file.")

@@ -93,7 +93,7 @@ function row(item, context) {
     "li", { class: `of-${item.kind}` },
     h("div", { class: "row-head" },
       h("a", { href: `#/${PLACES[item.kind]}/${item.id}` }, `${NAMES[item.kind]} ${item.id}`),
-      h("span", { class: `chip state-${item.state}` }, shorten(capital(item.stands || item.state), 60)),
+      h("span", { class: `chip state-${item.group === "failed" ? "failed" : item.state}` }, shorten(capital(item.stands || item.state), 60)),
       item.turn ? h("a", { class: "quiet", href: `#/turns/${item.turn}` }, item.turn) : null, acts(item, context)),
     h("div", { class: "row-text" }, item.kind === "process" ? h("code", {}, shorten(item.text, 200)) : shorten(item.text, 200)),
     item.fate ? h("div", { class: "fate" }, withCode(sentence(item.fate.words)), item.fate.remedy ? [" ", withCode(sentence(item.fate.remedy))] : null) : null,

@@ -3,7 +3,7 @@
 import { activity } from "./activity.js";
 import { listed, pager } from "./board-page.js";
 import { h } from "./dom.js";
-import { ago, idOf, moment, shorten, span } from "./format.js";
+import { idOf, moment, shorten, span } from "./format.js";
 import { health } from "./health.js";
 import { CHARS_ALL, jobCard, words as jobWords } from "./job.js";
 import { questions } from "./questions.js";
@@ -28,7 +28,7 @@ function row(head, text, foot) {
 
 function turnRow(turn) {
   const id = idOf("turn", turn.turn_id);
-  const lasted = turn.closed_ms ? `took ${span(turn.closed_ms - turn.opened_ms)}` : `open since ${ago(turn.opened_ms)}`;
+  const lasted = turn.closed_ms ? `took ${span(turn.closed_ms - turn.opened_ms)}` : `open for ${span(Date.now() - turn.opened_ms)}`;
   const again = turn.recoveries ? ` · recovered ${turn.recoveries}×` : "";
   return row(
     [link(`#/turns/${id}`, `Turn ${id}`), chip(turn.stand, turn.stands)],
@@ -55,11 +55,16 @@ const session = {
   },
 };
 
+// A command that failed has ended, too, and is not well.
+function exitChip({ state, exit_code: code }) {
+  return code ? chip("failed", `exit ${code}`) : chip(state);
+}
+
 function processRow({ process, route, watchers }) {
   const id = idOf("process", process.process_id);
   const looks = watchers.filter((each) => each.state === "armed").length;
   return row(
-    [h("b", {}, `Job ${id}`), chip(process.state), link(`#/turns/${idOf("turn", process.turn_id)}`, idOf("turn", process.turn_id)), h("span", { class: "quiet" }, place(route))],
+    [h("b", {}, `Job ${id}`), exitChip(process), link(`#/turns/${idOf("turn", process.turn_id)}`, idOf("turn", process.turn_id)), h("span", { class: "quiet" }, place(route))],
     h("code", {}, shorten(process.command, 160)),
     [`${moment(process.started_ms)} · `, jobWords(process), looks ? ` · ${looks} watching` : ""],
   );

@@ -101,7 +101,7 @@ function failure(item, acts) {
 
 function notice(item) {
   if (item.file) {
-    return h("article", { class: "item agent", "aria-label": "File", "data-item": item.key }, item.text ? plain(item.text) : null, fileCard(item.file), h("footer", {}, whyLink(item.turn), at(item)));
+    return h("article", { class: "item agent", "aria-label": "File", "data-item": item.key }, item.text && item.text !== item.file.name ? plain(item.text) : null, fileCard(item.file), h("footer", {}, whyLink(item.turn), at(item)));
   }
   return h("aside", { class: "item notice", "data-item": item.key }, plain(item.text), h("footer", {}, at(item)));
 }

@@ -244,9 +244,9 @@ export class Chat {
   emptyElement() {
     const isScripted = this.page.model === "scripted";
     const ideas = isScripted
-      ? [["Tell me a story", "tell me a story"], ["Run a command", "run uname -a"], ["Ask me something", "ask me What shall we drink? tea, coffee or water"]]
+      ? [["Tell me a story", "tell me a story", "A long answer, word by word"], ["Run a command", "run uname -a"], ["Ask me a question", "ask me What shall we drink? tea, coffee or water", "The agent waits for your answer"]]
       : [["What can you do?", "What can you do? Tell me briefly which tools you have."], ["Look around", "List the files in your working folder and tell me what they are."], ["Explain this machine", "Find out what kind of machine you run on, and tell me in three sentences."]];
-    const idea = ([words, text]) => button([h("b", {}, words), h("small", {}, shorten(text, 60))], () => this.say(text), { class: "idea" });
+    const idea = ([words, text, hint = text]) => button([h("b", {}, words), h("small", {}, shorten(hint, 60))], () => this.say(text), { class: "idea" });
     return h(
       "div", { class: "empty" },
       h("img", { src: "/static/koboshi.svg", alt: "", width: "64", height: "64" }),

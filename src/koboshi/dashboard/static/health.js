@@ -96,7 +96,7 @@ function boot(worker, ends) {
   // Only its last sign of life is known, not when it died.
   const wasSeen = worker.ended_how === "killed" || worker.ended_how === "rebooted";
   const when = wasSeen ? `, last seen ${lived} after its start` : ` after ${lived}`;
-  const end = isAlive ? `running for ${lived}` : `${ends[worker.ended_how] ?? worker.ended_how}${when}`;
+  const end = isAlive ? `for ${lived}` : `${ends[worker.ended_how] ?? worker.ended_how}${when}`;
   const state = isAlive ? "running" : worker.ended_how;
   return h(
     "li", {},

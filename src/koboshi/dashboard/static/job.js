@@ -15,12 +15,17 @@ const cards = new Map();
 export function jobCard(process, chars = CHARS) {
   const key = `${process} ${chars}`;
   if (!cards.has(key)) cards.set(key, made(process, chars));
-  return cards.get(key);
+  const card = cards.get(key);
+  // A card that was moved is back at its first line, and one that is not shown yet cannot be scrolled.
+  requestAnimationFrame(() => toEnd(card.querySelector(".log")));
+  return card;
 }
 
 function made(process, chars) {
   const state = h("span", { class: "job-state" }, "…");
   const output = h("pre", { class: chars > CHARS ? "log tall" : "log", tabindex: "0", "aria-label": `Output of ${process}` });
+  output.dataset.follows = "yes";
+  output.addEventListener("scroll", () => { output.dataset.follows = output.scrollTop + output.clientHeight >= output.scrollHeight - 8 ? "yes" : "no"; }, { passive: true });
   const end = button("End it", () => post(`processes/${process}/kill`).then(look).catch(() => {}), { class: "quiet" });
   const head = h("div", { class: "job-head" }, h("a", { href: `#/processes/${process}` }, process), " ", state, end);
   const card = h("section", { class: "job", "aria-label": `Job ${process}` }, head, output);
@@ -61,9 +66,13 @@ function show(process, text, { state, output, end, isAlive }) {
   end.hidden = !isAlive;
   const shown = visible(text.trimEnd()) || (isAlive ? "No output yet." : "No output.");
   if (output.textContent === shown) return;
-  const isAtEnd = output.scrollTop + output.clientHeight >= output.scrollHeight - 8;
   output.textContent = shown;
-  if (isAtEnd) output.scrollTop = output.scrollHeight;
+  toEnd(output);
+}
+
+// The newest lines are shown, until the reader scrolls back.
+function toEnd(output) {
+  if (output.dataset.follows === "yes") output.scrollTop = output.scrollHeight;
 }
 
 export function words(process) {

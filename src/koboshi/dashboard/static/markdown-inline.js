@@ -1,9 +1,10 @@
-// Words within a line: code, emphasis, links.
+// Words within a line: code, emphasis, links, pictures of ours.
 
 import { h } from "./dom.js";
 
 const DEPTH_MAX = 8;
 const SAFE_LINK = /^(?:https?:\/\/|mailto:)/i;
+const OUR_FILE = /^\/api\/v1\/sessions\/[^/?#\s.]+\/(?:files|uploads)\/\w+(?:\?name=[^#\s]*)?$/;
 const BARE_LINK = /https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?]/y;
 const SPECIAL = /[\\`*_~[!<\n]|https?:\/\//g;
 const MARKS = [["**", "strong"], ["__", "strong"], ["~~", "del"], ["*", "em"], ["_", "em"]];
@@ -36,7 +37,7 @@ function specialAt(text, at, depth) {
     case "`": return code(text, at);
     case "\n": return lineEnd(text, at);
     case "[": return link(text, at, depth);
-    case "!": return text[at + 1] === "[" ? link(text, at + 1, depth) : null;
+    case "!": return text[at + 1] === "[" ? link(text, at + 1, depth, true) : null;
     case "<": return angled(text, at);
     case "h": return bare(text, at);
     default: return emphasis(text, at, depth);
@@ -57,16 +58,23 @@ function lineEnd(text, at) {
   return { node: h("br"), end: at + 1 };
 }
 
-// Pictures are not loaded: their address would tell their server that this was read.
-function link(text, at, depth) {
+// Pictures of others are not loaded: their address would tell their server that this was read. Files of this gateway
+// are shown, if their content is that of a picture: it serves nothing else to be shown.
+function link(text, at, depth, isPicture = false) {
   const close = closing(text, at);
   if (close < 0 || text[close + 1] !== "(") return null;
   const end = text.indexOf(")", close + 2);
   if (end < 0) return null;
   const target = text.slice(close + 2, end).trim().split(/\s/)[0].replace(/^<|>$/g, "");
+  if (isPicture && OUR_FILE.test(target)) return { node: picture(target, text.slice(at + 1, close)), end: end + 1 };
   if (!SAFE_LINK.test(target)) return null;
   const words = text.slice(at + 1, close) || target;
   return { node: anchor(target, inline(words, depth + 1)), end: end + 1 };
+}
+
+function picture(address, words) {
+  const shown = h("img", { class: "picture", src: address, alt: words, loading: "lazy", onerror: () => shown.replaceWith(words) });
+  return shown;
 }
 
 function closing(text, at) {

@@ -135,11 +135,12 @@ function tight(children) {
 
 function table(lines, at) {
   const cells = (line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
-  const head = h("tr", {}, cells(lines[at]).map((cell) => h("th", { scope: "col" }, inline(cell))));
+  const sides = cells(lines[at + 1]).map((cell) => (cell.endsWith(":") ? (cell.startsWith(":") ? "middle" : "right") : null));
+  const head = h("tr", {}, cells(lines[at]).map((cell, place) => h("th", { scope: "col", class: sides[place] }, inline(cell))));
   const rows = [];
   let end = at + 2;
   while (end < lines.length && lines[end].includes("|") && lines[end].trim()) {
-    rows.push(h("tr", {}, cells(lines[end++]).map((cell) => h("td", {}, inline(cell)))));
+    rows.push(h("tr", {}, cells(lines[end++]).map((cell, place) => h("td", { class: sides[place] }, inline(cell)))));
   }
   const grid = h("table", {}, h("thead", {}, head), h("tbody", {}, rows));
   return [h("div", { class: "wide", tabindex: "0" }, grid), end];

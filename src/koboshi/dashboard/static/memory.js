@@ -12,7 +12,7 @@ export const memory = {
   title: "Memory",
   load: () => get("memory"),
   view: (values, context) => [
-    h("p", { class: "aside" }, "What the agent noted about people and groups. It is shown all of it at the start of each turn with them, and to no one else. To change it, edit the files below ", h("code", {}, "memory"), " in the home, or tell the agent."),
+    h("p", { class: "aside" }, "What the agent has noted about people and groups. It reads all of it at the start of each turn with that person or group, and never with others. To change it, edit the files below ", h("code", {}, "memory"), " in the home, or tell the agent."),
     values.scopes.length ? values.scopes.map((each) => scope(each, context)) : h("p", { class: "aside" }, "Nothing is remembered yet."),
   ],
 };

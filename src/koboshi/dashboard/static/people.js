@@ -20,7 +20,7 @@ export const people = {
     context.once("pairing", () => pairingForm(context)),
     values.people.length || values.strangers.length
       ? h("ul", { class: "rows" }, values.people.map((each) => personRow(each, context)), values.strangers.map((each) => strangerRow(each, context)))
-      : h("p", { class: "aside" }, "No person has used a code yet. A stranger who writes to one of your channels gets a code and tells it to you."),
+      : h("p", { class: "aside" }, "No one has asked for access yet. A stranger who writes to one of your channels gets a code. They tell it to you, and you enter it here."),
     context.once("erasing", () => erasingForm(context)),
   ],
 };
@@ -56,7 +56,7 @@ function erasingForm(context) {
 
 async function erase({ channel, person }, context) {
   const who = named({ channel, person });
-  const body = h("p", {}, "Their messages, the answers, their files and what they ordered for later go for good. Backups still hold the words. This cannot be undone.");
+  const body = h("p", {}, "Their messages, the answers, their files and what they ordered for later are deleted. Backups still hold the words. This cannot be undone.");
   if (!(await ask({ title: `Erase everything that ${who} said?`, body, yes: "Erase", isDanger: true }))) return false;
   return context.act(`people/erase?${query({ channel, person })}`, (erased) => erasedWords(erased, who));
 }

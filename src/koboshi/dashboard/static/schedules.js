@@ -1,4 +1,4 @@
-// What is done at set times, and what the agent keeps at until it is done.
+// What is done at set times, and what the agent works on until it is done.
 
 import { button, h } from "./dom.js";
 import { ago, moment } from "./format.js";
@@ -22,7 +22,7 @@ function goalCard(each, context) {
   return h(
     "li", {},
     h("div", { class: "row-head" }, h("b", {}, each.goal), each.text, actions(each.goal, "goals", moves, context)),
-    h("div", {}, `${each.state}, step ${each.step} of ${each.steps_max}${waits}`),
+    h("div", { class: "row-lead" }, `${each.state}, step ${each.step} of ${each.steps_max}${waits}`),
     each.criteria.length ? h("ul", {}, each.criteria.map((one) => h("li", {}, one))) : null,
     each.reason ? h("div", {}, `Last verdict: ${each.reason}`) : null,
     h("div", { class: "row-foot" }, `${each.route.channel} ${each.route.chat} · ${each.tokens} tokens · changed ${ago(each.changed_ms)} `, turnLink(each.turn)),
@@ -46,7 +46,7 @@ function scheduleRow(each, context) {
   return h(
     "li", {},
     h("div", { class: "row-head" }, h("b", {}, name), each.name, actions(name, "schedules", moves, context)),
-    h("div", {}, `${each.rule} · ${next}`, each.reason ? ` · ${each.reason}` : ""),
+    h("div", { class: "row-lead" }, `${each.rule} · ${next}`, each.reason ? ` · ${each.reason}` : ""),
     each.command ? h("pre", {}, each.command) : null,
     each.occasions.length ? h("details", { "data-key": name, open: true }, h("summary", {}, "Last times"), h("ul", {}, each.occasions.map(occasionLine))) : null,
     h("div", { class: "row-foot" }, `${each.route.channel} ${each.route.chat} · for ${each.person} · if too late: ${each.late}${each.failures ? ` · failed ${each.failures} times in a row` : ""}`),

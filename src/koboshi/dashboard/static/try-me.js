@@ -61,7 +61,7 @@ export function timelineItem(line) {
   if (!line.words) return null;
   const at = h("time", {}, moment(line.at_ms));
   if (line.subject === "worker") {
-    return h("li", { class: `boot-line ${line.event}` }, at, h("a", { href: "#/health" }, `Boot ${line.number}`), " ", shorten(line.words, 300));
+    return h("li", { class: `boot-line ${line.event}` }, at, h("a", { href: "#/health" }, `Boot ${line.number}`), line.event === "booted" ? ": " : " ", shorten(line.words, 300));
   }
   const turn = h("a", { href: `#/turns/t${line.turn_id}` }, `t${line.turn_id}`);
   return h("li", { class: "verdict-line" }, at, turn, " ", happened(line));

@@ -2,7 +2,7 @@
 
 import { agentTold, withChanges } from "./agent-told.js";
 import { button, h } from "./dom.js";
-import { clock, gist, idOf, moment, outcome, shorten, span } from "./format.js";
+import { clock, gist, idOf, moment, outcome, parsed, shorten, span } from "./format.js";
 import { get } from "./session.js";
 import { capital, happened, reasonBox } from "./why.js";
 
@@ -73,7 +73,9 @@ function stepLine(each, step, calls) {
   if (step.kind === "result") {
     const call = calls.get(step.call_id);
     const took = call?.started_ms && call.finished_ms ? ` in ${span(call.finished_ms - call.started_ms)}` : "";
-    return line(each.at_ms, `step result ${step.status}`, [capital(each.words), ` (${step.status}${took})`], outcome(step.text));
+    const code = parsed(step.text)?.exit_code;
+    const ended = code ? h("span", { class: "bad" }, `exit ${code}`) : step.status;
+    return line(each.at_ms, `step result ${code ? "error" : step.status}`, [capital(each.words), " (", ended, `${took})`], outcome(step.text));
   }
   return line(each.at_ms, `step ${step.kind}`, capital(each.words), step.text);
 }

@@ -94,7 +94,7 @@ def _transaction(connection: apsw.Connection, now_ms: int) -> Iterator[Transacti
         yield tx
         connection.execute("COMMIT")
     except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError) as error:
-        raise StoreFailed(f"owed deliveries cannot be held now: {error}") from error
+        raise StoreFailed(f"waiting deliveries cannot be held now: {error}") from error
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
