@@ -1,6 +1,5 @@
 """What received files say, and which of them are read at all."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from koboshi.domain.media import MediaKind, media_kind, shelved
 from koboshi.domain.transcript import HeardPicture, Note
 from koboshi.runtime.picture_shelf import PictureShelf
 from koboshi.runtime.readings import read_inside
+from tests.harness.open_files import open_below
 from tests.models.asking import asked, said
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -54,9 +54,8 @@ def test_no_link_that_the_agent_made_is_followed(tmp_path: Path) -> None:
 def test_a_folder_with_the_name_of_a_file_costs_no_descriptor(tmp_path: Path) -> None:
     """The agent can make one, and it is looked at in every turn."""
     (tmp_path / "AGENTS.md").mkdir()
-    before = len(os.listdir("/proc/self/fd"))
     assert [read_inside(tmp_path, "AGENTS.md", 100) for _ in range(9)] == [None] * 9
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_below(tmp_path) == 0
 
 
 async def test_a_picture_that_is_gone_or_another_by_now_is_only_words(tmp_path: Path) -> None:

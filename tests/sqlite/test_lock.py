@@ -15,6 +15,7 @@ from koboshi.clock import SystemClock
 from koboshi.domain.errors import HomeHeld, StoreRefused
 from koboshi.stores.lock import LOCK_NAME, HomeLock, take_lock
 from tests.harness.fake_time import FakeClock
+from tests.harness.open_files import open_below
 from tests.harness.polling import until
 from tests.harness.victim import open_here
 
@@ -147,12 +148,12 @@ async def test_the_label_of_an_earlier_holder_does_not_shine_through(tmp_path: P
 
 async def test_one_who_stops_waiting_leaves_nothing_open(tmp_path: Path) -> None:
     lock = await take(tmp_path)
-    before = len(os.listdir("/dev/fd"))
+    before = open_below(tmp_path)
     with move_on_after(0.01) as scope:
         await take(tmp_path, clock=HurryingClock(step_seconds=0.001))
 
     assert scope.cancelled_caught
-    assert len(os.listdir("/dev/fd")) == before
+    assert open_below(tmp_path) == before
     lock.release()
 
 

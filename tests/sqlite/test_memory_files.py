@@ -18,6 +18,7 @@ from koboshi.runtime.memory_files import MemoryFiles
 from koboshi.runtime.recollection import CUT, Recollection
 from koboshi.tools.skills import SkillFolder
 from tests.harness.homes import WEB, Home, a_call
+from tests.harness.open_files import open_below
 
 NOTES = "MEMORY.md"
 
@@ -309,7 +310,7 @@ async def test_what_is_no_plain_file_there_is_neither_read_nor_written_through(
         else:
             os.mkfifo(place)
     seen = await files.settle(view)
-    open_before = len(os.listdir("/proc/self/fd"))
+    open_before = open_below(tmp_path / "memory")
 
     for _ in range(5):
         seen = await files.settle(view)
@@ -317,4 +318,4 @@ async def test_what_is_no_plain_file_there_is_neither_read_nor_written_through(
     assert seen.texts(Shelf.MEMORY) == ["one"]
     assert secret.read_text() == "a secret of another place\n"
     assert sorted(os.listdir(secret.parent)) == [NOTES]
-    assert len(os.listdir("/proc/self/fd")) <= open_before
+    assert open_below(tmp_path / "memory") <= open_before

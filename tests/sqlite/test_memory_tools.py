@@ -1,7 +1,6 @@
 """`memory`, `recall` and `skill` as the model calls them."""
 
 import json
-import os
 from datetime import UTC
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from koboshi.ports.tool import Tool, ToolContext, ToolFailed
 from koboshi.tools.memory import memory_tool, recall_tool, skill_tool
 from koboshi.tools.skills import SkillFolder
 from tests.harness.homes import WEB, Home
+from tests.harness.open_files import open_below
 
 
 async def run(tool: Tool, claim: Claim, call: str = "1.0", **arguments: object) -> str:
@@ -74,11 +74,10 @@ async def test_a_folder_of_a_skill_is_no_file_and_costs_no_descriptor(
     claim = await home.work_on()
     tool = skill_tool(SkillFolder(folder=tmp_path / "skills"))
     await run(tool, claim, name="news")
-    before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         with pytest.raises(ToolFailed):
             await run(tool, claim, name="news", file="notes")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_below(tmp_path / "skills") == 0
 
 
 @pytest.mark.parametrize("file", ["a\0b", "loop", "../../secret", "x" * 500])
