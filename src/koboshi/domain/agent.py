@@ -103,6 +103,8 @@ class AgentProcess:
     """The oldest of those that have no answer."""
     has_many_requests: bool = False
     """More than half of those wait that may: they are answered before more is read."""
+    is_starting: bool = False
+    """Its birth is not stored."""
 
     def _first(self, *kinds: MessageKind) -> AgentMessage | None:
         return next((each for each in self.messages if each.kind in kinds), None)
@@ -344,11 +346,7 @@ def _prompt(standing: AgentStanding, process: AgentProcess, opening: AgentMessag
     is_forgetful = is_fresh and standing.has_history
     if standing.prompt is None:
         return Prompt(
-            rule=None,
-            goes_on=False,
-            is_away=False,
-            is_fresh=is_fresh,
-            is_forgetful=is_forgetful,
+            rule=None, goes_on=False, is_away=False, is_fresh=is_fresh, is_forgetful=is_forgetful
         )
     rule = decide_death(death_facts(standing))
     match rule.then:

@@ -3290,9 +3290,11 @@ UPDATE agent_processes SET drained_ms = :now WHERE process_id = :process_id AND 
 SELECT count(*) FROM processes WHERE turn_id = :turn_id AND call_id GLOB 'agent:*';
 
 -- name: agent_deaths
--- How many processes of agents died that a turn had begun or prompted.
+-- How many processes of agents died that a turn had begun or prompted. One that has no birth and is lost
+-- was not even started: a gateway died before that, or something was short.
 SELECT count(*) FROM agent_processes AS a JOIN processes AS p USING (process_id)
 WHERE a.drained_ms IS NOT NULL AND a.session_id = :session_id
+    AND NOT (p.state = 'lost' AND p.pid IS NULL)
     AND (p.turn_id = :turn_id
          OR EXISTS (SELECT 1 FROM agent_messages AS m WHERE m.process_id = a.process_id
                     AND m.kind = 'prompt' AND m.turn_id = :turn_id));
@@ -3436,8 +3438,8 @@ LIMIT 1;
 
 -- name: agent_processes_undrained
 -- Processes of agents that may live, or have said more than is stored: with the turn of the prompt that
--- has no answer, whether that turn is over, whether a turn is open in the chat, and how much else has
--- no answer.
+-- has no answer, whether that turn is over, whether a turn is open in the chat, how much else has no
+-- answer, and the state of the process.
 SELECT a.process_id, a.session_id, a.used_ms, s.state, p.agent, p.end_asked_ms, m.number, m.turn_id,
     t.closed_ms,
     (SELECT max(c.made_ms) FROM agent_messages AS c
@@ -3446,7 +3448,8 @@ SELECT a.process_id, a.session_id, a.used_ms, s.state, p.agent, p.end_asked_ms, 
      AND o.state IN ('queued', 'running', 'waiting', 'suspended')),
     a.read_offset,
     (SELECT count(*) FROM agent_messages AS u WHERE u.process_id = a.process_id
-     AND u.kind IN ('initialize', 'new', 'load') AND u.settled_ms IS NULL)
+     AND u.kind IN ('initialize', 'new', 'load') AND u.settled_ms IS NULL),
+    p.state
 FROM agent_processes AS a JOIN processes AS p USING (process_id)
     JOIN agent_sessions AS s ON s.agent_session_id = a.agent_session_id
     LEFT JOIN agent_messages AS m ON m.process_id = a.process_id AND m.kind = 'prompt'

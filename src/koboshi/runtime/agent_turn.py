@@ -242,9 +242,12 @@ class _Work:
             return None
         wires, process_id = self.turns.wires, process.process_id
         # First whether it lives, then how much it wrote: nothing is written after the end.
-        is_alive = (await self._look(process_id)).life is Life.ALIVE
+        seen = await self._look(process_id)
+        if process.is_starting and seen.birth is not None:  # its gateway died before it knew
+            await self.turns.store.processes.born(process_id, seen.birth)
         size = await to_thread.run_sync(wires.size, process_id)
-        sight = Sight(is_alive=is_alive, unread=max(0, size - process.read_offset))
+        unread = max(0, size - process.read_offset)
+        sight = Sight(is_alive=seen.life is Life.ALIVE, unread=unread)
         awaited = process.awaited
         if awaited is None:
             return sight
@@ -285,8 +288,10 @@ class _Work:
                 await self._not_started(process, str(error))
                 return
             raise
-        if birth is not None:
-            await turns.store.processes.born(process.process_id, birth)
+        if birth is None:
+            await self._not_started(process, "it was looked at before it could begin")
+            return
+        await turns.store.processes.born(process.process_id, birth)
         log.info("agent_started", agent=self.agent, process=process.process_id)
 
     async def _not_started(self, process: Process, why: str) -> None:
