@@ -8,7 +8,10 @@ from koboshi.domain.agent import (
     REQUEST_BYTES_MAX,
     REQUESTS_MAX,
     AgentStanding,
+    GiveUpAgent,
     MessageKind,
+    Sight,
+    next_move,
 )
 from koboshi.domain.agent_talk import (
     Asked,
@@ -410,3 +413,30 @@ async def test_an_erasure_takes_what_agents_were_told_and_told(home: Home) -> No
         assert "my secret" not in str(home.sql(f"SELECT * FROM {table}")), table
     (body,) = [body for _, _, body in await agents.bodies(process_id, 3)]
     assert body == '{"method":"koboshi/erased"}'
+
+
+async def test_a_session_without_a_name_is_none(home: Home) -> None:
+    claim = await home.work_on()
+    process_id = await begin(home, claim)
+    agents = home.store.agents
+    await agents.take(process_id, 0, 10, [Settled(offset=0, number=1)], claim)
+    await agents.say(claim, process_id, MessageKind.NEW, "{}")
+
+    await agents.take(process_id, 10, 20, [Settled(offset=10, number=2)], claim)
+
+    move = next_move(await standing(home, claim), Sight(is_alive=True, unread=0))
+    assert isinstance(move, GiveUpAgent)
+    assert (move.rule, "names no session" in move.reason) == ("agent-refused", True)
+
+
+async def test_a_new_plan_takes_the_place_of_the_old_one_however_much_was_told(home: Home) -> None:
+    claim = await home.work_on()
+    process_id = await prompted(home, claim)
+    home.sql("UPDATE agent_processes SET events = 4999")
+    plans: list[Heard] = [
+        ToldMore(offset=20 + at, session=NAME, kind="plan", text=f"plan {at}") for at in range(3)
+    ]
+
+    await home.store.agents.take(process_id, 20, 30, plans, claim)
+
+    assert home.sql("SELECT body FROM agent_events") == [("plan 2",)]

@@ -170,6 +170,8 @@ class Sight:
     """For how long the agent has had what it has to answer first."""
     told_since: int = 0
     """How many bytes were read of it since."""
+    is_overdue: bool = False
+    """The time for that is over, and the answer is not among what was written by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +286,7 @@ def next_move(
     if process.is_elsewhere:
         return _without_process(standing) if process.busy_with is None else LoseAgent()
     assert sight is not None
-    if process.awaited is not None and sight.told_since > REPLAY_BYTES_MAX:
+    if process.awaited and (sight.told_since > REPLAY_BYTES_MAX or sight.is_overdue):
         return _silent(process.awaited)
     if sight.unread and not (process.has_many_requests and sight.is_alive):
         return ReadOn()

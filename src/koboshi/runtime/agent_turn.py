@@ -32,7 +32,6 @@ from koboshi.domain.agent import (
     Sight,
     Start,
     next_move,
-    waited_for,
 )
 from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import ProcessId, TurnId
@@ -56,6 +55,7 @@ from koboshi.runtime.agent_reading import (
     AgentReader,
 )
 from koboshi.runtime.agent_room import check_budget, wait_for_room
+from koboshi.runtime.agent_sight import AgentSights
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.billing import Billing
 from koboshi.runtime.drain import Drain
@@ -125,6 +125,13 @@ class AgentTurns:
             slot=slot,
             language=language,
             workdir="" if isinstance(program, str) else program.workdir,
+            sights=AgentSights(
+                processes=self.store.processes,
+                runners=self.runners,
+                wires=self.wires,
+                clock=self.clock,
+                answer_ms_max=round(self.start_seconds_of(agent) * 1_000),
+            ),
         )
         await work.go_on()
 
@@ -158,6 +165,7 @@ class _Work:
     language: AgentLanguage
     workdir: str
     """Where an agent of the chat works; empty where none can be started."""
+    sights: AgentSights
     reader: AgentReader | None = None
     posted: dict[ProcessId, int] = field(default_factory=dict)
     later: set[int] = field(default_factory=set)
@@ -172,8 +180,7 @@ class _Work:
             await self._post(standing.process)
             standing = self._without_later(standing)
             sight = await self._sight(standing.process)
-            answer_ms_max = round(self._start_seconds * 1_000)
-            match next_move(standing, sight, answer_ms_max, self.workdir):
+            match next_move(standing, sight, self.sights.answer_ms_max, self.workdir):
                 case Start():
                     await self._start()
                 case OpenSession(kind=kind):
@@ -240,23 +247,9 @@ class _Work:
     async def _sight(self, process: AgentProcess | None) -> Sight | None:
         if process is None or process.is_drained or process.is_elsewhere:
             return None
-        wires, process_id = self.turns.wires, process.process_id
-        # First whether it lives, then how much it wrote: nothing is written after the end.
-        seen = await self._look(process_id)
-        if process.is_starting and seen.birth is not None:  # its gateway died before it knew
-            await self.turns.store.processes.born(process_id, seen.birth)
-        size = await to_thread.run_sync(wires.size, process_id)
-        unread = max(0, size - process.read_offset)
-        sight = Sight(is_alive=seen.life is Life.ALIVE, unread=unread)
-        awaited = process.awaited
-        if awaited is None:
-            return sight
-        fed = await to_thread.run_sync(wires.fed, process_id, awaited.number)
-        if fed is None:
-            return sight
-        waited_ms = waited_for(awaited.made_ms, fed.at_ms, self.turns.clock.now_ms())
-        told_since = process.read_offset - fed.spool_size
-        return replace(sight, waited_ms=waited_ms, told_since=told_since)
+        reader = self.reader
+        is_read = reader is not None and reader.process_id == process.process_id
+        return await self.sights.look(process, reader.looked_at if reader and is_read else 0)
 
     async def _look(self, process_id: ProcessId) -> Seen:
         return await to_thread.run_sync(self.turns.runners.look, process_id)
@@ -391,10 +384,6 @@ class _Work:
         turns = self.turns
         await turns.store.agents.ask(self.claim, prompt, words, turns.question_age_ms)
 
-    @property
-    def _start_seconds(self) -> float:
-        return self.turns.start_seconds_of(self.agent)
-
     async def _give_up(self, standing: AgentStanding, move: GiveUpAgent) -> None:
-        turns, seconds = self.turns, self._start_seconds
+        turns, seconds = self.turns, self.turns.start_seconds_of(self.agent)
         await give_up(turns.store, turns.runners, self.claim, standing, move, seconds)

@@ -250,6 +250,8 @@ class Agent:
                     os._exit(9)
             case "permit":
                 self.say(f"[{self.permit(rest)}]")
+            case "hide":
+                self.say(f"[{self.permit('ls' + ' ' * int(rest) + '; rm -rf x')}]")
             case "spam":
                 self.spam(*map(int, rest.split()))
             case "ask":
