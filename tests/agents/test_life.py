@@ -1,16 +1,22 @@
 """The life of agents: stopped, begun anew, idle, too many."""
 
+import json
+
 from tests.agents.agency import Agency
 from tests.harness.polling import until
 
 
 async def test_a_stop_cancels_the_agent_and_it_stays_stopped(agency: Agency) -> None:
     agency.start()
-    await agency.say("say a", "wait go", "say b")
+    runs = json.dumps({"command": "sleep 600"})
+    await agency.say("say a", f"ask terminal/create {runs}", "wait go", "say b")
     await agency.until_done("wait go")
+    alive = "SELECT 1 FROM processes WHERE command = 'sleep 600' AND ended_ms IS NULL"
+    assert agency.rows(alive)
 
     await agency.person().say("/stop", "s1")
     await agency.until_done("stop 1 cancelled")
+    await until(lambda: not agency.rows(alive), "its terminal is ended", otherwise=agency.told)
     await agency.say("say c", key="k2")
 
     assert await agency.until_answered() == ["c"]

@@ -22,6 +22,7 @@ from koboshi.domain.agent_talk import (
     Said,
     Settled,
     ToldMore,
+    terminal_calls,
 )
 from koboshi.domain.budget import BudgetLimits, BudgetUnit, OverBudget
 from koboshi.domain.command import CommandName
@@ -440,3 +441,44 @@ async def test_a_new_plan_takes_the_place_of_the_old_one_however_much_was_told(h
     await home.store.agents.take(process_id, 20, 30, plans, claim)
 
     assert home.sql("SELECT body FROM agent_events") == [("plan 2",)]
+
+
+async def test_commands_of_an_agent_end_with_the_turn_that_is_stopped_and_with_the_agent(
+    home: Home,
+) -> None:
+    first = await home.work_on("one")
+    process_id = await prompted(home, first)
+    early = await a_terminal(home, first, process_id, 1)
+    await home.store.agents.take(
+        process_id, 20, 30, [Settled(offset=20, number=3, stop="end_turn")], first
+    )
+    await home.answer(first, "done")
+    second = await home.work_on("two", key="second")
+    await home.store.agents.say(second, process_id, MessageKind.PROMPT, "{}")
+    late = await a_terminal(home, second, process_id, 2)
+    await home.stop()
+
+    await home.store.agents.cancel(process_id, second.turn_id, "{}")
+    assert await are_asked(home, early, late) == [False, True]
+
+    await home.store.agents.drained(process_id, begun=True)
+    assert await are_asked(home, early, late) == [True, True]
+
+
+async def a_terminal(home: Home, claim: Claim, process_id: ProcessId, offset: int) -> ProcessId:
+    process = await home.store.processes.begin(
+        claim,
+        CallId(f"{terminal_calls(process_id)}{offset}"),
+        command="sleep 600",
+        workdir=".",
+        is_foreground=False,
+        boundary=Boundary.NONE,
+        agent="fake",
+    )
+    return process.process_id
+
+
+async def are_asked(home: Home, *found: ProcessId) -> list[bool]:
+    """Whether each is asked to end."""
+    rows = [await home.store.processes.get(each) for each in found]
+    return [each is not None and each.is_end_asked for each in rows]

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from koboshi.domain.ids import TurnId
+from koboshi.domain.ids import ProcessId, TurnId
 
 _TURN_MARK = re.compile(r"\[koboshi turn (\d{1,18})\]")
 SAID_CHARS_MAX = 400_000
@@ -14,7 +14,14 @@ RESULT_CHARS_MAX = 16_000
 EVENT_CHARS_MAX = 8_000
 CALLS_MAX = 5_000
 """Calls of an agent in one turn that become steps; more are not kept, and that is said."""
+TERMINALS = "acp:"
+"""How the calls begin by which agents have us run commands."""
 LEFT_OUT = "\n… (the rest is left out)"
+
+
+def terminal_calls(process_id: ProcessId) -> str:
+    """How the calls of one agent begin by which it has us run commands."""
+    return f"{TERMINALS}{process_id}:"
 
 
 def turn_mark(turn_id: TurnId) -> str:

@@ -619,6 +619,13 @@ UPDATE processes SET end_asked_ms = :now
 WHERE session_id = :session_id AND ended_ms IS NULL AND end_asked_ms IS NULL
     AND (:everything = 1 OR (foreground = 1 AND turn_id = :turn_id));
 
+-- name: terminals_ask_end
+-- Ask the commands that an agent has us run to end; those of one turn, or of any where it is 0.
+UPDATE processes SET end_asked_ms = :now
+WHERE session_id = :session_id AND ended_ms IS NULL AND end_asked_ms IS NULL
+    AND agent <> '' AND substr(call_id, 1, length(:calls)) = :calls
+    AND (:turn_id = 0 OR turn_id = :turn_id);
+
 -- ── people ─────────────────────────────────────────────────────────────────────────────────────
 
 -- name: person_role
