@@ -17,8 +17,8 @@ from koboshi.domain.agent import (
     Serve,
     Sight,
     next_move,
-    waited_for,
 )
+from koboshi.domain.agent_talk import waited_for
 from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.recovery import RecoveryPolicy
 

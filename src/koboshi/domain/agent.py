@@ -105,6 +105,8 @@ class AgentProcess:
     """More than half of those wait that may: they are answered before more is read."""
     is_starting: bool = False
     """Its birth is not stored."""
+    is_end_asked: bool = False
+    """It will be ended: nothing more is asked of it."""
 
     def _first(self, *kinds: MessageKind) -> AgentMessage | None:
         return next((each for each in self.messages if each.kind in kinds), None)
@@ -223,7 +225,8 @@ class Serve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndAgent:
-    """It works in a folder that is not the chat's any more: end it, and another one follows."""
+    """It works in a folder that is not the chat's any more, or is to end for another reason: when
+    it has, another one follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +295,8 @@ def next_move(
         return ReadOn()
     if not sight.is_alive:
         return DrainAgent()
-    if workdir and process.workdir != workdir and process.busy_with is None:
+    is_elsewhere = bool(workdir) and process.workdir != workdir
+    if (is_elsewhere or process.is_end_asked) and process.busy_with is None:
         return EndAgent()
     if process.requests:
         return Serve(request=process.requests[0])
@@ -315,13 +319,6 @@ def next_move(
     if process.busy_with is not None:
         return ReadOn()
     return _prompt(standing, process, opening)
-
-
-def waited_for(made_ms: int, fed_ms: int, now_ms: int) -> int:
-    """For how long an agent has had a message: since it was fed, or less where the clock was set
-    since. The moment of the message moves with the clock, the mark of the runner does not."""
-    since_fed = now_ms - fed_ms
-    return min(now_ms - made_ms, since_fed if since_fed >= 0 else now_ms - made_ms)
 
 
 def _silent(awaited: AgentMessage) -> GiveUpAgent:

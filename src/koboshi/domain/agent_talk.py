@@ -38,6 +38,13 @@ def marks_in(text: str) -> tuple[TurnId, ...]:
     return tuple(TurnId(int(found)) for found in _TURN_MARK.findall(text))
 
 
+def waited_for(made_ms: int, fed_ms: int, now_ms: int) -> int:
+    """For how long an agent has had a message: since it was fed, or less where the clock was set
+    since. The moment of the message moves with the clock, the mark of the runner does not."""
+    since_fed = now_ms - fed_ms
+    return min(now_ms - made_ms, since_fed if since_fed >= 0 else now_ms - made_ms)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """Words for the person."""

@@ -330,8 +330,10 @@ def hold_outbox(tx: Transaction, reason: str) -> None:
 
 
 def hold_after_going_back(tx: Transaction, reason: str) -> None:
-    """The same for a database that went back: keys of sends and devices are others from now on."""
+    """The same for a database that went back: keys of sends and devices are others from now on, and
+    foreign agents, which may have heard and said more than the rows know, begin anew."""
     hold_outbox(tx, reason)
+    tx.change("agents_ask_end")
     tx.change("send_id_forget")
     tx.change("devices_forget")
 

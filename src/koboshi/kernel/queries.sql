@@ -486,7 +486,8 @@ SELECT DISTINCT lock_key FROM sessions WHERE channel = :channel ORDER BY lock_ke
 -- The keys of all chats with rows that have an age.
 SELECT lock_key FROM sessions
 WHERE session_id IN (SELECT session_id FROM turns WHERE closed_ms IS NULL
-                     UNION SELECT session_id FROM outbox WHERE settled_ms IS NULL)
+                     UNION SELECT session_id FROM outbox WHERE settled_ms IS NULL
+                     UNION SELECT session_id FROM agent_processes WHERE drained_ms IS NULL)
 ORDER BY lock_key;
 
 -- name: keys_to_hasten
@@ -625,6 +626,12 @@ UPDATE processes SET end_asked_ms = :now
 WHERE session_id = :session_id AND ended_ms IS NULL AND end_asked_ms IS NULL
     AND agent <> '' AND substr(call_id, 1, length(:calls)) = :calls
     AND (:turn_id = 0 OR turn_id = :turn_id);
+
+-- name: agents_ask_end
+-- Ask all foreign agents to end.
+UPDATE processes SET end_asked_ms = started_ms
+WHERE ended_ms IS NULL AND end_asked_ms IS NULL
+    AND process_id IN (SELECT process_id FROM agent_processes WHERE drained_ms IS NULL);
 
 -- ── people ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from anyio import to_thread
 
-from koboshi.domain.agent import AgentMessage, AgentProcess, MessageKind, Sight, waited_for
+from koboshi.domain.agent import AgentMessage, AgentProcess, MessageKind, Sight
+from koboshi.domain.agent_talk import waited_for
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.clock import Clock
 from koboshi.ports.runners import Life, Runners

@@ -4,6 +4,7 @@ The agent works under its runner, whether we live or not. Here is only what carr
 its wires and the store. `domain/agent.py` says what comes next.
 """
 
+import errno
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -202,8 +203,7 @@ class _Work:
                         self.later.add(request.offset)
                 case EndAgent():
                     assert standing.process is not None
-                    await turns.store.agents.end(standing.process.process_id)
-                    await sleep(LOOK_EVERY_S_MAX)
+                    await self._leave(standing.process, is_alive=True)
                 case DrainAgent():
                     await self._drain(standing)
                 case LoseAgent():
@@ -247,9 +247,7 @@ class _Work:
     async def _sight(self, process: AgentProcess | None) -> Sight | None:
         if process is None or process.is_drained or process.is_elsewhere:
             return None
-        reader = self.reader
-        is_read = reader is not None and reader.process_id == process.process_id
-        return await self.sights.look(process, reader.looked_at if reader and is_read else 0)
+        return await self.sights.look(process, self._reader_of(process.process_id).looked_at)
 
     async def _look(self, process_id: ProcessId) -> Seen:
         return await to_thread.run_sync(self.turns.runners.look, process_id)
@@ -349,6 +347,18 @@ class _Work:
                 pause = min(pause * 2, LOOK_EVERY_S_MAX)
         except AgentLineTooLong:
             await self._end_for_its_line(process.process_id)
+        except OSError as error:
+            if error.errno != errno.ENODATA:
+                raise
+            await self._leave(process, is_alive=sight.is_alive)
+
+    async def _leave(self, process: AgentProcess, *, is_alive: bool) -> None:
+        """End it, or store its end without reading on: what it wrote may be gone."""
+        if is_alive:
+            await self.turns.store.agents.end(process.process_id)
+            await sleep(LOOK_EVERY_S_MAX)
+        else:
+            await self.turns.drain_agent(process.process_id, process.busy_with)
 
     async def _end_for_its_line(self, process_id: ProcessId) -> None:
         limit_mb = self.turns.line_bytes_max >> 20
