@@ -1,11 +1,18 @@
 """What an agent sees, by whose chat it works in: no two people share its home, and in a group it
 has no more than a member may have."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
+from koboshi.agents.acp.language import AcpLanguage
 from koboshi.app.builders.agents import LocalPrograms
 from koboshi.boundary.enclosure import Enclosure, Exceptions
-from koboshi.config import AgentConfig, Config, GatewayConfig
+from koboshi.config import AgentConfig, Config, GatewayConfig, McpConfig
+from koboshi.config.secret import Secret
+from koboshi.domain.agent import MessageKind
 from koboshi.domain.ids import SessionId
 from koboshi.domain.role import Role, RoleStanding
 from koboshi.domain.sandbox import Boundary, Sandbox
@@ -70,3 +77,28 @@ def test_without_a_boundary_an_agent_works_in_chats_of_owners_alone(tmp_path: Pa
     refused = on_host.program("fake", SessionId(4), GROUP)
     assert isinstance(refused, str)
     assert "it needs one" in refused
+
+
+def test_our_mcp_servers_are_passed_on_where_that_is_wanted_alone(tmp_path: Path) -> None:
+    one = programs(tmp_path)
+    files = McpConfig(name="files", command="serve", args=("x",), env=(("KEY", Secret("k")),))
+    web = McpConfig(name="web", url="https://example.org/mcp", token=Secret("t"))
+    off = McpConfig(name="off", command="serve", enabled=False)
+    told = AgentConfig(name="a", command=("sh",), mcp=True)
+    untold = AgentConfig(name="b", command=("sh",))
+    config = msgspec.structs.replace(one.config, agents=(told, untold), mcp=(files, web, off))
+    opened = {}
+    for name in ("a", "b"):
+        program = replace(one, config=config).program(name, SessionId(1), OWNER)
+        assert not isinstance(program, str)
+        for kind in (MessageKind.NEW, MessageKind.LOAD):
+            body = AcpLanguage().opening(kind, "s", program.workdir, program.servers)
+            opened[name, kind] = json.loads(body)["params"]["mcpServers"]
+
+    assert opened["b", MessageKind.NEW] == opened["b", MessageKind.LOAD] == []
+    assert opened["a", MessageKind.NEW] == opened["a", MessageKind.LOAD]
+    first, second = opened["a", MessageKind.NEW]
+    assert (first["command"], first["args"]) == ("serve", ["x"])
+    assert first["env"] == [{"name": "KEY", "value": "k"}]
+    assert (second["type"], second["url"]) == ("http", "https://example.org/mcp")
+    assert second["headers"] == [{"name": "Authorization", "value": "Bearer t"}]

@@ -86,7 +86,8 @@ class AgentLife:
         elif now_ms - agent.cancelled_ms > STOP_WITHIN_MS and not agent.is_end_asked:
             await turns.store.agents.end(process_id)
             log.warning("agent_does_not_stop", process=process_id, agent=agent.agent)
-        for number, kind, body in await turns.store.agents.bodies(process_id, 1):
+        begun = await to_thread.run_sync(turns.wires.begun, process_id)
+        for number, kind, body in await turns.store.agents.bodies(process_id, begun + 1):
             line = language.line(number, kind, body)
             await to_thread.run_sync(turns.wires.post, process_id, number, line)
         await self._read(agent, language, is_alive=True)

@@ -233,16 +233,17 @@ class _Work:
         same files."""
         if process is None or process.is_drained or process.is_elsewhere:
             return
-        posted = self.posted
-        first = posted.get(process.process_id, 0) + 1
-        bodies = await self.turns.store.agents.bodies(process.process_id, first)
+        posted, process_id = self.posted, process.process_id
+        if process_id not in posted:
+            posted[process_id] = await to_thread.run_sync(self.turns.wires.begun, process_id)
+        bodies = await self.turns.store.agents.bodies(process_id, posted[process_id] + 1)
         for number, kind, body in bodies:
             line = self.language.line(number, kind, body)
             try:
-                await to_thread.run_sync(self.turns.wires.post, process.process_id, number, line)
+                await to_thread.run_sync(self.turns.wires.post, process_id, number, line)
             except FileNotFoundError:
                 return  # it has no runner yet, or its files are gone
-            posted[process.process_id] = number
+            posted[process_id] = number
 
     async def _sight(self, process: AgentProcess | None) -> Sight | None:
         if process is None or process.is_drained or process.is_elsewhere:
