@@ -82,10 +82,9 @@ def life_of(home: Home, runners: LocalRunners) -> AgentLife:
         attachments=not_asked,
         recollection=not_asked,
         default="fake",
-        agents_max=1,
+        room=not_asked,
         line_bytes_max=1_000,
         question_age_ms=1_000,
-        poll_seconds=1.0,
         start_seconds_of=lambda _: 1.0,
     )
     return AgentLife(

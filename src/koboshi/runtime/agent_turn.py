@@ -55,7 +55,7 @@ from koboshi.runtime.agent_reading import (
     AgentLineTooLong,
     AgentReader,
 )
-from koboshi.runtime.agent_room import check_budget, wait_for_room
+from koboshi.runtime.agent_room import AgentRoom, check_budget
 from koboshi.runtime.agent_sight import AgentSights
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.billing import Billing
@@ -85,10 +85,9 @@ class AgentTurns:
     recollection: Recollection
     default: str
     """The agent of chats that chose none; empty: the built-in one."""
-    agents_max: int
+    room: AgentRoom
     line_bytes_max: int
     question_age_ms: int
-    poll_seconds: float
     start_seconds_of: Callable[[str], float]
     """How long an agent may take to answer when it begins."""
     billing: Billing | None = None
@@ -175,7 +174,7 @@ class _Work:
     async def go_on(self) -> None:
         turns = self.turns
         while True:
-            if turns.drain.ends_steps or self.slot.is_closed:
+            if self._is_set_down():
                 raise TurnSetDown
             standing = await turns.store.agents.standing(self.claim, self.agent)
             await self._post(standing.process)
@@ -220,6 +219,9 @@ class _Work:
                 case move:
                     assert_never(move)
 
+    def _is_set_down(self) -> bool:
+        return self.turns.drain.ends_steps or self.slot.is_closed
+
     def _without_later(self, standing: AgentStanding) -> AgentStanding:
         """Without the requests that are not to be served just now."""
         process = standing.process
@@ -256,15 +258,8 @@ class _Work:
     async def _start(self) -> None:
         turns = self.turns
         program = await self._program()
-        await wait_for_room(
-            turns.store,
-            self.claim,
-            self.agent,
-            agents_max=turns.agents_max,
-            look_seconds=min(turns.poll_seconds, 1.0),
-            is_over=lambda: turns.drain.ends_steps or self.slot.is_closed,
-        )
-        process = await turns.store.agents.begin(
+        begin = partial(
+            turns.store.agents.begin,
             self.claim,
             self.agent,
             self.language.greeting(),
@@ -272,6 +267,7 @@ class _Work:
             workdir=program.workdir,
             boundary=program.boundary,
         )
+        process = await turns.room.begin(self.claim, self.agent, begin, self._is_set_down)
         try:
             spec = await to_thread.run_sync(program.start)
             birth = await turns.runners.start(process.process_id, spec)
