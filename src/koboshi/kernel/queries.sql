@@ -628,7 +628,7 @@ WHERE session_id = :session_id AND ended_ms IS NULL AND end_asked_ms IS NULL
     AND (:turn_id = 0 OR turn_id = :turn_id);
 
 -- name: agents_ask_end
--- Ask all foreign agents to end.
+-- The database went back: ask all foreign agents to end, which may know more than the rows do.
 UPDATE processes SET end_asked_ms = started_ms
 WHERE ended_ms IS NULL AND end_asked_ms IS NULL
     AND process_id IN (SELECT process_id FROM agent_processes WHERE drained_ms IS NULL);
