@@ -482,3 +482,24 @@ async def are_asked(home: Home, *found: ProcessId) -> list[bool]:
     """Whether each is asked to end."""
     rows = [await home.store.processes.get(each) for each in found]
     return [each is not None and each.is_end_asked for each in rows]
+
+
+async def test_files_that_an_agent_was_served_are_not_kept_for_good(home: Home) -> None:
+    """Short requests are: they say what was permitted."""
+    claim = await home.work_on()
+    process_id = await prompted(home, claim)
+    asked = [
+        Asked(offset=20 + at, session=NAME, external_id=str(at), method="m", params=params)
+        for at, params in enumerate(('{"content": "' + "x" * 9_000 + '"}', '{"title": "ls"}'))
+    ]
+    await home.store.agents.take(process_id, 20, 30, asked, claim)
+    process = (await standing(home, claim)).process
+    assert process is not None
+    for request in process.requests:
+        await home.store.agents.reply(request, '{"result": "' + "y" * 9_000 + '"}', "done")
+
+    kept = home.sql("SELECT params FROM agent_requests ORDER BY spool_offset")
+    assert kept == [("{}",), ('{"title": "ls"}',)]
+    assert len((await home.store.agents.bodies(process_id, 4))[0][2]) > 9_000, "it is fed first"
+    await home.store.agents.drained(process_id, begun=True)
+    assert {body for *_, body in await home.store.agents.bodies(process_id, 4)} == {"{}"}

@@ -230,6 +230,7 @@ class AgentVerbs:
             row = read_agent_process(tx, process_id)
             assert row is not None
             end_terminals(tx, row)
+            tx.change("agent_replies_forget", process_id=process_id)
             prompt = open_prompt(tx, process_id)
             if prompt is None or prompt.turn_id is None:
                 return

@@ -3390,14 +3390,20 @@ FROM agent_requests WHERE process_id = :process_id AND answer IS NULL
 ORDER BY spool_offset LIMIT :limit;
 
 -- name: agent_request_answer
--- A request has its answer, once.
-UPDATE agent_requests SET answer = :number, note = :note
+-- A request has its answer, once. Of a long one the words are not kept: the content of a file, for example.
+UPDATE agent_requests SET answer = :number, note = :note,
+    params = CASE WHEN length(params) > 4000 THEN '{}' ELSE params END
 WHERE process_id = :process_id AND spool_offset = :spool_offset AND answer IS NULL;
 
 -- name: agent_request_call
 -- A person is asked about the request, by a call.
 UPDATE agent_requests SET call_id = :call_id
 WHERE process_id = :process_id AND spool_offset = :spool_offset AND answer IS NULL;
+
+-- name: agent_replies_forget
+-- A process is drained: long answers to what it asked are of no use any more.
+UPDATE agent_messages SET body = '{}'
+WHERE process_id = :process_id AND kind = 'reply' AND length(body) > 4000;
 
 -- name: agent_requests_waiting
 -- How many requests of a process have no answer, and how long their words are.
