@@ -71,7 +71,7 @@ async def test_where_everything_is_asked_the_owner_decides_even_after_a_restart(
     agency.more = ALWAYS
     agency.start()
     person = agency.person()
-    await agency.say("permit make it", "permit break it", "say done")
+    await agency.say("hide 30000", "permit make it", "permit break it", "say done")
     question = await until_asked(agency, 1)
     assert "These are the agent's words" in question
     assert "make it" in question
@@ -82,7 +82,8 @@ async def test_where_everything_is_asked_the_owner_decides_even_after_a_restart(
     await until_asked(agency, 2)
     await person.say("no", "r2")
 
-    assert await agency.until_answered() == ["[allow_once-id][reject_once-id]done"]
+    said = ["[reject_once-id][allow_once-id][reject_once-id]done"]
+    assert await agency.until_answered() == said, "what is too long to be shown is not asked"
     assert agency.is_right()
 
 

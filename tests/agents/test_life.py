@@ -1,16 +1,25 @@
 """The life of agents: stopped, begun anew, idle, too many."""
 
+import json
+from functools import partial
+
+from anyio import create_task_group
+
 from tests.agents.agency import Agency
 from tests.harness.polling import until
 
 
 async def test_a_stop_cancels_the_agent_and_it_stays_stopped(agency: Agency) -> None:
     agency.start()
-    await agency.say("say a", "wait go", "say b")
+    runs = json.dumps({"command": "sleep 600"})
+    await agency.say("say a", f"ask terminal/create {runs}", "wait go", "say b")
     await agency.until_done("wait go")
+    alive = "SELECT 1 FROM processes WHERE command = 'sleep 600' AND ended_ms IS NULL"
+    assert agency.rows(alive)
 
     await agency.person().say("/stop", "s1")
     await agency.until_done("stop 1 cancelled")
+    await until(lambda: not agency.rows(alive), "its terminal is ended", otherwise=agency.told)
     await agency.say("say c", key="k2")
 
     assert await agency.until_answered() == ["c"]
@@ -84,3 +93,23 @@ async def test_at_the_cap_a_person_hears_why_it_waits_once_over_restarts(agency:
 
 def waits_told(agency: Agency) -> list[str]:
     return [each for each in agency.delivered() if "is not started yet" in each]
+
+
+async def test_no_more_agents_begin_than_may_though_many_people_write_at_once(
+    agency: Agency,
+) -> None:
+    agency.more = "max_agents = 1"
+    agency.start()
+    await agency.gateway.wait_ready()
+    people = ("ann", "bob", "cat")
+    async with create_task_group() as tasks:
+        for name in people:
+            tasks.start_soon(partial(agency.say, f"say {name}", chat=name))
+
+    assert sorted(await agency.until_answered(len(people))) == sorted(people)
+    at_once = (
+        "SELECT a.process_id, b.process_id FROM processes AS a JOIN processes AS b "
+        "ON a.process_id < b.process_id AND b.started_ms < ifnull(a.ended_ms, b.started_ms + 1)"
+    )
+    assert agency.rows(at_once) == []
+    assert agency.is_right()

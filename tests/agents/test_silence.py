@@ -40,7 +40,6 @@ async def test_an_agent_that_does_not_load_in_time_is_ended_and_told_over_restar
     agency.start()
     await agency.say("say b", key="k2")
     await agency.until_done("silent session/load")
-    begun = agency.rows("SELECT count(*) FROM agent_processes")
 
     agency.gateway.kill()
     pass_time(agency, 2 * HOUR)
@@ -51,7 +50,7 @@ async def test_an_agent_that_does_not_load_in_time_is_ended_and_told_over_restar
     assert "/new begins without its earlier session" in told
     assert "the fake agent begins" in told, "its last words"
     await until(lambda: not agency.agent_pids(), "the agent is ended", otherwise=agency.told)
-    assert agency.rows("SELECT count(*) FROM agent_processes") == begun, agency.told()
+    assert agency.rows("SELECT count(*) FROM agent_processes") == [(2,)], agency.told()
     assert "agent-silent" in koboshi("explain", "t2", home=agency.home).out
     await agency.person().say("/new", "n1")
     await agency.say("say c", key="k3")

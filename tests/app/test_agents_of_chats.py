@@ -1,16 +1,22 @@
 """What an agent sees, by whose chat it works in: no two people share its home, and in a group it
 has no more than a member may have."""
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from koboshi.agents.acp.language import AcpLanguage
 from koboshi.app.agent_trial import run_inside
 from koboshi.app.builders.agents import LocalPrograms
 from koboshi.boundary.enclosure import Enclosure, Exceptions
 from koboshi.boundary.probe import probe
-from koboshi.config import AgentConfig, Config, GatewayConfig
+from koboshi.config import AgentConfig, Config, GatewayConfig, McpConfig
+from koboshi.config.secret import Secret
+from koboshi.domain.agent import MessageKind
 from koboshi.domain.ids import SessionId
 from koboshi.domain.role import Role, RoleStanding
 from koboshi.domain.sandbox import Boundary, Sandbox
@@ -98,3 +104,32 @@ with open("seen", "w") as file:
     typed, set_up, asked, key = (tmp_path / "work" / "seen").read_text().splitlines()
     assert (typed, set_up, key) == ("-1 1", "-1 1", "-1 1")
     assert asked != "-1 1", "a terminal can still be asked for its size"
+
+
+def test_our_mcp_servers_are_passed_on_where_that_is_wanted_alone(tmp_path: Path) -> None:
+    one = programs(tmp_path)
+    files = McpConfig(name="files", command="serve", args=("x",), env=(("KEY", Secret("k")),))
+    web = McpConfig(name="web", url="https://example.org/mcp", token=Secret("t"))
+    off = McpConfig(name="off", command="serve", enabled=False)
+    told = AgentConfig(name="a", command=("sh",), mcp=True)
+    untold = AgentConfig(name="b", command=("sh",))
+    config = msgspec.structs.replace(one.config, agents=(told, untold), mcp=(files, web, off))
+    opened = {}
+    for name in ("a", "b"):
+        program = replace(one, config=config).program(name, SessionId(1), OWNER)
+        assert not isinstance(program, str)
+        for kind in (MessageKind.NEW, MessageKind.LOAD):
+            body = AcpLanguage().opening(kind, "s", program.workdir, program.servers)
+            opened[name, kind] = json.loads(body)["params"]["mcpServers"]
+
+    for standing in (ANN, GROUP):
+        program = replace(one, config=config).program("a", SessionId(1), standing)
+        assert not isinstance(program, str)
+        assert program.servers == (), "their secrets are the owner's"
+    assert opened["b", MessageKind.NEW] == opened["b", MessageKind.LOAD] == []
+    assert opened["a", MessageKind.NEW] == opened["a", MessageKind.LOAD]
+    first, second = opened["a", MessageKind.NEW]
+    assert (first["command"], first["args"]) == ("serve", ["x"])
+    assert first["env"] == [{"name": "KEY", "value": "k"}]
+    assert (second["type"], second["url"]) == ("http", "https://example.org/mcp")
+    assert second["headers"] == [{"name": "Authorization", "value": "Bearer t"}]

@@ -8,7 +8,10 @@ from koboshi.domain.agent import (
     REQUEST_BYTES_MAX,
     REQUESTS_MAX,
     AgentStanding,
+    GiveUpAgent,
     MessageKind,
+    Sight,
+    next_move,
 )
 from koboshi.domain.agent_talk import (
     Asked,
@@ -19,6 +22,7 @@ from koboshi.domain.agent_talk import (
     Said,
     Settled,
     ToldMore,
+    terminal_calls,
 )
 from koboshi.domain.budget import BudgetLimits, BudgetUnit, OverBudget
 from koboshi.domain.command import CommandName
@@ -410,3 +414,92 @@ async def test_an_erasure_takes_what_agents_were_told_and_told(home: Home) -> No
         assert "my secret" not in str(home.sql(f"SELECT * FROM {table}")), table
     (body,) = [body for _, _, body in await agents.bodies(process_id, 3)]
     assert body == '{"method":"koboshi/erased"}'
+
+
+async def test_a_session_without_a_name_is_none(home: Home) -> None:
+    claim = await home.work_on()
+    process_id = await begin(home, claim)
+    agents = home.store.agents
+    await agents.take(process_id, 0, 10, [Settled(offset=0, number=1)], claim)
+    await agents.say(claim, process_id, MessageKind.NEW, "{}")
+
+    await agents.take(process_id, 10, 20, [Settled(offset=10, number=2)], claim)
+
+    move = next_move(await standing(home, claim), Sight(is_alive=True, unread=0))
+    assert isinstance(move, GiveUpAgent)
+    assert (move.rule, "names no session" in move.reason) == ("agent-refused", True)
+
+
+async def test_a_new_plan_takes_the_place_of_the_old_one_however_much_was_told(home: Home) -> None:
+    claim = await home.work_on()
+    process_id = await prompted(home, claim)
+    home.sql("UPDATE agent_processes SET events = 4999")
+    plans: list[Heard] = [
+        ToldMore(offset=20 + at, session=NAME, kind="plan", text=f"plan {at}") for at in range(3)
+    ]
+
+    await home.store.agents.take(process_id, 20, 30, plans, claim)
+
+    assert home.sql("SELECT body FROM agent_events") == [("plan 2",)]
+
+
+async def test_commands_of_an_agent_end_with_the_turn_that_is_stopped_and_with_the_agent(
+    home: Home,
+) -> None:
+    first = await home.work_on("one")
+    process_id = await prompted(home, first)
+    early = await a_terminal(home, first, process_id, 1)
+    await home.store.agents.take(
+        process_id, 20, 30, [Settled(offset=20, number=3, stop="end_turn")], first
+    )
+    await home.answer(first, "done")
+    second = await home.work_on("two", key="second")
+    await home.store.agents.say(second, process_id, MessageKind.PROMPT, "{}")
+    late = await a_terminal(home, second, process_id, 2)
+    await home.stop()
+
+    await home.store.agents.cancel(process_id, second.turn_id, "{}")
+    assert await are_asked(home, early, late) == [False, True]
+
+    await home.store.agents.drained(process_id, begun=True)
+    assert await are_asked(home, early, late) == [True, True]
+
+
+async def a_terminal(home: Home, claim: Claim, process_id: ProcessId, offset: int) -> ProcessId:
+    process = await home.store.processes.begin(
+        claim,
+        CallId(f"{terminal_calls(process_id)}{offset}"),
+        command="sleep 600",
+        workdir=".",
+        is_foreground=False,
+        boundary=Boundary.NONE,
+        agent="fake",
+    )
+    return process.process_id
+
+
+async def are_asked(home: Home, *found: ProcessId) -> list[bool]:
+    """Whether each is asked to end."""
+    rows = [await home.store.processes.get(each) for each in found]
+    return [each is not None and each.is_end_asked for each in rows]
+
+
+async def test_files_that_an_agent_was_served_are_not_kept_for_good(home: Home) -> None:
+    """Short requests are: they say what was permitted."""
+    claim = await home.work_on()
+    process_id = await prompted(home, claim)
+    asked = [
+        Asked(offset=20 + at, session=NAME, external_id=str(at), method="m", params=params)
+        for at, params in enumerate(('{"content": "' + "x" * 9_000 + '"}', '{"title": "ls"}'))
+    ]
+    await home.store.agents.take(process_id, 20, 30, asked, claim)
+    process = (await standing(home, claim)).process
+    assert process is not None
+    for request in process.requests:
+        await home.store.agents.reply(request, '{"result": "' + "y" * 9_000 + '"}', "done")
+
+    kept = home.sql("SELECT params FROM agent_requests ORDER BY spool_offset")
+    assert kept == [("{}",), ('{"title": "ls"}',)]
+    assert len((await home.store.agents.bodies(process_id, 4))[0][2]) > 9_000, "it is fed first"
+    await home.store.agents.drained(process_id, begun=True)
+    assert {body for *_, body in await home.store.agents.bodies(process_id, 4)} == {"{}"}

@@ -17,8 +17,8 @@ from koboshi.domain.agent import (
     Serve,
     Sight,
     next_move,
-    waited_for,
 )
+from koboshi.domain.agent_talk import waited_for
 from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.recovery import RecoveryPolicy
 
@@ -102,6 +102,8 @@ def test_a_replay_without_an_end_is_none() -> None:
     floods = replace(ALIVE, unread=1, told_since=REPLAY_BYTES_MAX + 1)
 
     assert rule_of(next_move(standing(GREETED, LOADS), floods)) == "agent-silent"
+    chats = replace(ALIVE, unread=1, is_overdue=True)
+    assert rule_of(next_move(standing(GREETED, LOADS), chats)) == "agent-silent"
 
 
 def test_an_agent_that_refuses_to_begin_is_ended_so_that_the_next_try_is_a_new_one() -> None:

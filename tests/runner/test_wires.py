@@ -30,6 +30,7 @@ async def until_written(wires: LocalWires, process_id: ProcessId, size: int) -> 
 @everywhere
 async def test_messages_are_fed_in_the_order_of_their_numbers(yard: Yard) -> None:
     process_id, wires = await start(yard, "cat; echo oops >&2")
+    assert wires.begun(process_id) == 0
     big = b"x" * 300_000 + b"\n"
 
     wires.post(process_id, 2, b"second\n")
@@ -42,6 +43,7 @@ async def test_messages_are_fed_in_the_order_of_their_numbers(yard: Yard) -> Non
     assert (fed := wires.fed(process_id, 3)) is not None
     assert replace(fed, at_ms=0) == Fed(spool_size=13, is_whole=True)
     assert wires.fed(process_id, 4) is None
+    assert wires.begun(process_id) == 3
     wires.forget(process_id, 19)
     wires.post(process_id, 4, big)
     await until(lambda: wires.size(process_id) > 60_000, "it writes what it reads")

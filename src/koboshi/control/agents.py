@@ -11,7 +11,7 @@ from koboshi.processes.memory import memory_of
 
 
 async def living_agents(agents: Agents, runners: Runners) -> tuple[AgentStatus, ...]:
-    living = await agents.living()
+    living = tuple(each for each in await agents.living() if not each.is_starting)
     return await to_thread.run_sync(_told, living, runners) if living else ()
 
 

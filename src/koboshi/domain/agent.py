@@ -103,6 +103,10 @@ class AgentProcess:
     """The oldest of those that have no answer."""
     has_many_requests: bool = False
     """More than half of those wait that may: they are answered before more is read."""
+    is_starting: bool = False
+    """Its birth is not stored."""
+    is_end_asked: bool = False
+    """It will be ended: nothing more is asked of it."""
 
     def _first(self, *kinds: MessageKind) -> AgentMessage | None:
         return next((each for each in self.messages if each.kind in kinds), None)
@@ -168,6 +172,8 @@ class Sight:
     """For how long the agent has had what it has to answer first."""
     told_since: int = 0
     """How many bytes were read of it since."""
+    is_overdue: bool = False
+    """The time for that is over, and the answer is not among what was written by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +225,8 @@ class Serve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndAgent:
-    """It works in a folder that is not the chat's any more: end it, and another one follows."""
+    """It works in a folder that is not the chat's any more, or is to end for another reason: when
+    it has, another one follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,13 +289,14 @@ def next_move(
     if process.is_elsewhere:
         return _without_process(standing) if process.busy_with is None else LoseAgent()
     assert sight is not None
-    if process.awaited is not None and sight.told_since > REPLAY_BYTES_MAX:
+    if process.awaited and (sight.told_since > REPLAY_BYTES_MAX or sight.is_overdue):
         return _silent(process.awaited)
     if sight.unread and not (process.has_many_requests and sight.is_alive):
         return ReadOn()
     if not sight.is_alive:
         return DrainAgent()
-    if workdir and process.workdir != workdir and process.busy_with is None:
+    is_elsewhere = bool(workdir) and process.workdir != workdir
+    if (is_elsewhere or process.is_end_asked) and process.busy_with is None:
         return EndAgent()
     if process.requests:
         return Serve(request=process.requests[0])
@@ -311,13 +319,6 @@ def next_move(
     if process.busy_with is not None:
         return ReadOn()
     return _prompt(standing, process, opening)
-
-
-def waited_for(made_ms: int, fed_ms: int, now_ms: int) -> int:
-    """For how long an agent has had a message: since it was fed, or less where the clock was set
-    since. The moment of the message moves with the clock, the mark of the runner does not."""
-    since_fed = now_ms - fed_ms
-    return min(now_ms - made_ms, since_fed if since_fed >= 0 else now_ms - made_ms)
 
 
 def _silent(awaited: AgentMessage) -> GiveUpAgent:
@@ -344,11 +345,7 @@ def _prompt(standing: AgentStanding, process: AgentProcess, opening: AgentMessag
     is_forgetful = is_fresh and standing.has_history
     if standing.prompt is None:
         return Prompt(
-            rule=None,
-            goes_on=False,
-            is_away=False,
-            is_fresh=is_fresh,
-            is_forgetful=is_forgetful,
+            rule=None, goes_on=False, is_away=False, is_fresh=is_fresh, is_forgetful=is_forgetful
         )
     rule = decide_death(death_facts(standing))
     match rule.then:

@@ -5,8 +5,8 @@ whether the agent told anything after that, and what a complete replay of its se
 where these prove that the agent has not received it, the prompt is sent again. In every other case
 the agent may have worked, so it is told what happened and goes on.
 
-`decide_death` is total: the last rule always holds. `docs/agents.md` has the table, drawn from
-`DEATH_RULES`.
+`decide_death` is total: the last rule always holds. `docs/recovery-rules.md` has the table, drawn
+from `DEATH_RULES`.
 """
 
 from collections.abc import Callable

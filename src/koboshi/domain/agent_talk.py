@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from koboshi.domain.ids import TurnId
+from koboshi.domain.ids import ProcessId, TurnId
 
 _TURN_MARK = re.compile(r"\[koboshi turn (\d{1,18})\]")
 SAID_CHARS_MAX = 400_000
@@ -14,7 +14,14 @@ RESULT_CHARS_MAX = 16_000
 EVENT_CHARS_MAX = 8_000
 CALLS_MAX = 5_000
 """Calls of an agent in one turn that become steps; more are not kept, and that is said."""
+TERMINALS = "acp:"
+"""How the calls begin by which agents have us run commands."""
 LEFT_OUT = "\n… (the rest is left out)"
+
+
+def terminal_calls(process_id: ProcessId) -> str:
+    """How the calls of one agent begin by which it has us run commands."""
+    return f"{TERMINALS}{process_id}:"
 
 
 def turn_mark(turn_id: TurnId) -> str:
@@ -29,6 +36,13 @@ def without_turn_marks(text: str) -> str:
 
 def marks_in(text: str) -> tuple[TurnId, ...]:
     return tuple(TurnId(int(found)) for found in _TURN_MARK.findall(text))
+
+
+def waited_for(made_ms: int, fed_ms: int, now_ms: int) -> int:
+    """For how long an agent has had a message: since it was fed, or less where the clock was set
+    since. The moment of the message moves with the clock, the mark of the runner does not."""
+    since_fed = now_ms - fed_ms
+    return min(now_ms - made_ms, since_fed if since_fed >= 0 else now_ms - made_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,17 +2,18 @@
 
 from koboshi.domain import agent_words
 from koboshi.domain.agent import REQUESTS_MAX
-from koboshi.domain.agent_talk import CALLS_MAX
-from koboshi.domain.ids import ProcessId, SessionId
+from koboshi.domain.agent_talk import CALLS_MAX, terminal_calls
+from koboshi.domain.ids import ProcessId, SessionId, TurnId
 from koboshi.domain.transcript import Reply, Result
 from koboshi.domain.turn import Claim
-from koboshi.kernel.agent_rows import read_agent_process
+from koboshi.kernel.agent_rows import AgentProcessRow, read_agent_process
 from koboshi.kernel.decode import maybe_text, number
 from koboshi.kernel.enqueue import enqueue_delivery_once
 from koboshi.kernel.process_rows import read_process
 from koboshi.kernel.record import add_result, add_step, close_agent_session
 from koboshi.kernel.rows import TurnRow, read_turn
 from koboshi.kernel.transaction import Transaction
+from koboshi.ports.wakeups import PROCESSES
 
 
 def open_agent_session(tx: Transaction, session_id: SessionId, agent: str) -> int:
@@ -31,6 +32,19 @@ def keep_words(tx: Transaction, turn: TurnRow, process_id: ProcessId) -> None:
     if row is not None and process is not None and row.said:
         reply = Reply(text=row.said, model=process.agent)
         add_step(tx, turn.session_id, turn.turn_id, turn.epoch, "agent", reply)
+
+
+def end_terminals(tx: Transaction, agent: AgentProcessRow, turn_id: TurnId | None = None) -> None:
+    """End what an agent has us run, of one turn or at all. Nothing would ask for it any more."""
+    touched = tx.change(
+        "terminals_ask_end",
+        session_id=agent.session_id,
+        calls=terminal_calls(agent.process_id),
+        turn_id=turn_id or 0,
+        now=tx.now_ms,
+    )
+    if touched:
+        tx.hints.add(PROCESSES)
 
 
 def finish_permission(tx: Transaction, turn: TurnRow, result: Result) -> None:

@@ -46,6 +46,7 @@ from koboshi.kernel.transaction import Transaction
 
 EVENTS_MAX = 5_000
 """How many events of one process are kept."""
+NAMELESS = "its answer names no session"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,7 +151,9 @@ class SpoolHearing:
     def _tell(self, offset: int, kind: str, text: str) -> None:
         turn_id = self.prompt.turn_id if self.prompt else None
         if kind == "plan" and turn_id is not None:
-            self.tx.change("agent_plan_forget", process_id=self.row.process_id, turn_id=turn_id)
+            place = {"process_id": self.row.process_id, "turn_id": turn_id}
+            forgotten = self.tx.change("agent_plan_forget", **place)
+            self.row = self.row._replace(events=self.row.events - forgotten)
         if self.row.events >= EVENTS_MAX:
             return
         self.row = self.row._replace(events=self.row.events + 1)
@@ -235,12 +238,14 @@ class SpoolHearing:
         if message is None:
             return
         self._count_updates()
-        tx, process_id = self.tx, self.row.process_id
+        tx, process_id, error = self.tx, self.row.process_id, settled.error
+        if message.kind is MessageKind.NEW and settled.external_id is None:
+            error = error or NAMELESS
         tx.change(
             "agent_message_settle",
             process_id=process_id,
             number=settled.number,
-            error=settled.error,
+            error=error,
             stop=settled.stop,
             tokens_in=settled.tokens_in,
             tokens_out=settled.tokens_out,

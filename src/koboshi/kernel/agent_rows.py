@@ -119,6 +119,8 @@ def newest_process(tx: Reading, agent_session_id: int, home: str) -> AgentProces
         messages=messages_of(tx, process.process_id),
         requests=requests,
         has_many_requests=bool(requests) and _has_many(tx, process.process_id),
+        is_starting=row.ended_ms is None and row.birth is None,
+        is_end_asked=row.is_end_asked,
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from koboshi.domain.agent import AgentMessage, AgentStanding, MessageKind
 from koboshi.domain.ids import ProcessId, SessionId, TurnId
+from koboshi.domain.process import ProcessState
 from koboshi.domain.turn import Claim
 from koboshi.kernel.agent_rows import is_elsewhere, messages_of, newest_process, prompts_of
 from koboshi.kernel.context import VerbContext
@@ -78,7 +79,7 @@ def words_of(tx: Reading, turn_id: TurnId, limit: int) -> tuple[AgentWords, ...]
 
 def living_of(*row: object) -> LivingAgent:
     process_id, session_id, used_ms, state, agent, end_asked, _number, turn_id, *rest = row
-    closed_ms, cancelled_ms, open_turns, offset, unanswered = rest
+    closed_ms, cancelled_ms, open_turns, offset, unanswered, process_state = rest
     turn = maybe_number(turn_id)
     return LivingAgent(
         process_id=ProcessId(number(process_id)),
@@ -93,4 +94,5 @@ def living_of(*row: object) -> LivingAgent:
         has_open_turn=bool(open_turns),
         is_ready=not unanswered,
         read_offset=number(offset),
+        is_starting=process_state == ProcessState.STARTING,
     )

@@ -39,6 +39,7 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import CLOSED, Claim, TurnEvent, TurnState
 from koboshi.kernel.agent_effects import (
+    end_terminals,
     finish_permission,
     keep_words,
     open_agent_session,
@@ -226,6 +227,10 @@ class AgentVerbs:
                 return
             if is_away:
                 ask_end(tx, process_id)
+            row = read_agent_process(tx, process_id)
+            assert row is not None
+            end_terminals(tx, row)
+            tx.change("agent_replies_forget", process_id=process_id)
             prompt = open_prompt(tx, process_id)
             if prompt is None or prompt.turn_id is None:
                 return
@@ -338,6 +343,7 @@ class AgentVerbs:
             turn = read_turn(tx, turn_id)
             if turn is not None and turn.closed_ms is not None:
                 say_to(tx, row, MessageKind.CANCEL, body, turn_id=turn_id)
+                end_terminals(tx, row, turn_id)
 
         await self._writer.write("agents.cancel", operation)
 

@@ -330,10 +330,10 @@ def hold_outbox(tx: Transaction, reason: str) -> None:
 
 
 def hold_after_going_back(tx: Transaction, reason: str) -> None:
-    """The same for a database that went back: keys of sends and devices are others from now on."""
+    """The same for a database that went back: send keys, devices and agents are others then."""
     hold_outbox(tx, reason)
-    tx.change("send_id_forget")
-    tx.change("devices_forget")
+    for change in ("agents_ask_end", "send_id_forget", "devices_forget"):
+        tx.change(change)
 
 
 def _drop(tx: Transaction, delivery_id: DeliveryId) -> bool:

@@ -491,7 +491,8 @@ SELECT DISTINCT lock_key FROM sessions WHERE channel = :channel ORDER BY lock_ke
 -- The keys of all chats with rows that have an age.
 SELECT lock_key FROM sessions
 WHERE session_id IN (SELECT session_id FROM turns WHERE closed_ms IS NULL
-                     UNION SELECT session_id FROM outbox WHERE settled_ms IS NULL)
+                     UNION SELECT session_id FROM outbox WHERE settled_ms IS NULL
+                     UNION SELECT session_id FROM agent_processes WHERE drained_ms IS NULL)
 ORDER BY lock_key;
 
 -- name: keys_to_hasten
@@ -623,6 +624,19 @@ ORDER BY ended_ms IS NOT NULL, process_id DESC LIMIT :limit;
 UPDATE processes SET end_asked_ms = :now
 WHERE session_id = :session_id AND ended_ms IS NULL AND end_asked_ms IS NULL
     AND (:everything = 1 OR (foreground = 1 AND turn_id = :turn_id));
+
+-- name: terminals_ask_end
+-- Ask the commands that an agent has us run to end; those of one turn, or of any where it is 0.
+UPDATE processes SET end_asked_ms = :now
+WHERE session_id = :session_id AND ended_ms IS NULL AND end_asked_ms IS NULL
+    AND agent <> '' AND substr(call_id, 1, length(:calls)) = :calls
+    AND (:turn_id = 0 OR turn_id = :turn_id);
+
+-- name: agents_ask_end
+-- The database went back: ask all foreign agents to end, which may know more than the rows do.
+UPDATE processes SET end_asked_ms = started_ms
+WHERE ended_ms IS NULL AND end_asked_ms IS NULL
+    AND process_id IN (SELECT process_id FROM agent_processes WHERE drained_ms IS NULL);
 
 -- ── people ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -3301,9 +3315,11 @@ UPDATE agent_processes SET drained_ms = :now WHERE process_id = :process_id AND 
 SELECT count(*) FROM processes WHERE turn_id = :turn_id AND call_id GLOB 'agent:*';
 
 -- name: agent_deaths
--- How many processes of agents died that a turn had begun or prompted.
+-- How many processes of agents died that a turn had begun or prompted. One that has no birth and is lost
+-- was not even started: a gateway died before that, or something was short.
 SELECT count(*) FROM agent_processes AS a JOIN processes AS p USING (process_id)
 WHERE a.drained_ms IS NOT NULL AND a.session_id = :session_id
+    AND NOT (p.state = 'lost' AND p.pid IS NULL)
     AND (p.turn_id = :turn_id
          OR EXISTS (SELECT 1 FROM agent_messages AS m WHERE m.process_id = a.process_id
                     AND m.kind = 'prompt' AND m.turn_id = :turn_id));
@@ -3385,14 +3401,20 @@ FROM agent_requests WHERE process_id = :process_id AND answer IS NULL
 ORDER BY spool_offset LIMIT :limit;
 
 -- name: agent_request_answer
--- A request has its answer, once.
-UPDATE agent_requests SET answer = :number, note = :note
+-- A request has its answer, once. Of a long one the words are not kept: the content of a file, for example.
+UPDATE agent_requests SET answer = :number, note = :note,
+    params = CASE WHEN length(params) > 4000 THEN '{}' ELSE params END
 WHERE process_id = :process_id AND spool_offset = :spool_offset AND answer IS NULL;
 
 -- name: agent_request_call
 -- A person is asked about the request, by a call.
 UPDATE agent_requests SET call_id = :call_id
 WHERE process_id = :process_id AND spool_offset = :spool_offset AND answer IS NULL;
+
+-- name: agent_replies_forget
+-- A process is drained: long answers to what it asked are of no use any more.
+UPDATE agent_messages SET body = '{}'
+WHERE process_id = :process_id AND kind = 'reply' AND length(body) > 4000;
 
 -- name: agent_requests_waiting
 -- How many requests of a process have no answer, and how long their words are.
@@ -3447,8 +3469,8 @@ LIMIT 1;
 
 -- name: agent_processes_undrained
 -- Processes of agents that may live, or have said more than is stored: with the turn of the prompt that
--- has no answer, whether that turn is over, whether a turn is open in the chat, and how much else has
--- no answer.
+-- has no answer, whether that turn is over, whether a turn is open in the chat, how much else has no
+-- answer, and the state of the process.
 SELECT a.process_id, a.session_id, a.used_ms, s.state, p.agent, p.end_asked_ms, m.number, m.turn_id,
     t.closed_ms,
     (SELECT max(c.made_ms) FROM agent_messages AS c
@@ -3457,7 +3479,8 @@ SELECT a.process_id, a.session_id, a.used_ms, s.state, p.agent, p.end_asked_ms, 
      AND o.state IN ('queued', 'running', 'waiting', 'suspended')),
     a.read_offset,
     (SELECT count(*) FROM agent_messages AS u WHERE u.process_id = a.process_id
-     AND u.kind IN ('initialize', 'new', 'load') AND u.settled_ms IS NULL)
+     AND u.kind IN ('initialize', 'new', 'load') AND u.settled_ms IS NULL),
+    p.state
 FROM agent_processes AS a JOIN processes AS p USING (process_id)
     JOIN agent_sessions AS s ON s.agent_session_id = a.agent_session_id
     LEFT JOIN agent_messages AS m ON m.process_id = a.process_id AND m.kind = 'prompt'

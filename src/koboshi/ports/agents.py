@@ -37,6 +37,9 @@ class LivingAgent:
     is_ready: bool
     """It has answered what it has to answer before it is given a prompt."""
     read_offset: int
+    is_starting: bool
+    """It may have no runner yet. To look at it would settle that it never begins; only its turn may
+    do that, and what follows when that is over."""
 
 
 class Agents(Protocol):

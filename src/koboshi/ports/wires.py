@@ -29,6 +29,11 @@ class Wires(Protocol):
 
     def fed(self, process_id: ProcessId, number: int) -> Fed | None: ...
 
+    def begun(self, process_id: ProcessId) -> int:
+        """The newest message of which a byte may have reached the agent; 0 if there is none. They
+        are fed in order, so all before it were fed."""
+        ...
+
     def size(self, process_id: ProcessId) -> int:
         """How much the agent has written so far."""
         ...

@@ -11,6 +11,7 @@ from koboshi.domain.ids import ProcessId
 from koboshi.ports.wires import Fed
 
 IN, OUT, BELL = "in", "out", "bell"
+BEGUN = ".begun"
 
 
 def make_wires(folder: Path) -> None:
@@ -27,7 +28,7 @@ class LocalWires:
 
     def post(self, process_id: ProcessId, number: int, content: bytes) -> None:
         place = self._place(process_id) / IN
-        names = (f"{number}", f"{number}.begun", f"{number}.fed")
+        names = (f"{number}", f"{number}{BEGUN}", f"{number}.fed")
         if not any((place / name).exists() for name in names):
             new = place / f"{number}.new"
             with new.open("wb") as file:
@@ -50,12 +51,20 @@ class LocalWires:
 
     def fed(self, process_id: ProcessId, number: int) -> Fed | None:
         place = self._place(process_id) / IN
-        mark = place / f"{number}.begun"
+        mark = place / f"{number}{BEGUN}"
         try:
             size, at_ms = int(mark.read_bytes() or b"0"), mark.stat().st_mtime_ns // 1_000_000
         except FileNotFoundError:
             return None
         return Fed(spool_size=size, is_whole=(place / f"{number}.fed").exists(), at_ms=at_ms)
+
+    def begun(self, process_id: ProcessId) -> int:
+        try:
+            names = os.listdir(self._place(process_id) / IN)
+        except FileNotFoundError:
+            return 0
+        marks = (name.removesuffix(BEGUN) for name in names if name.endswith(BEGUN))
+        return max((int(number) for number in marks if number.isdecimal()), default=0)
 
     def size(self, process_id: ProcessId) -> int:
         segments = self._segments(process_id)

@@ -35,6 +35,9 @@ log = structlog.get_logger()
 
 PERMISSION = "session/request_permission"
 TOOL = "agent permission"
+WORDS_CHARS_MAX = 20_000
+"""Of what a person is asked. More is refused: no person says yes to what is not shown."""
+TOO_LONG = "too long to be asked"
 
 
 class Permits(StrEnum):
@@ -132,6 +135,10 @@ class AgentAsking:
             return False
         if request.call_id is not None:
             return await self._settle(claim, loaded, language, request, asked, request.call_id)
+        if self.permits is Permits.ASK and len(asked.words) > WORDS_CHARS_MAX:
+            body = language.permitted(request, asked.reject_once)
+            await self.store.agents.reply(request, body, TOO_LONG)
+            return False
         if self.permits is Permits.ASK and asked.allow_once is not None:
             return await self._ask(claim, loaded, language, request, asked)
         is_allowed = self.permits is Permits.ALLOW and asked.allow_once is not None
@@ -176,7 +183,7 @@ class AgentAsking:
         if isinstance(card, Unaskable):
             result = Result(call_id=call_id, status=ResultStatus.ERROR, text=str(card))
             body = language.permitted(request, asked.reject_once)
-            await self.store.agents.reply(request, body, "too long to be asked", result)
+            await self.store.agents.reply(request, body, TOO_LONG, result)
             return False
         return await self.store.turns.ask(
             claim,

@@ -52,8 +52,11 @@ class AgentLife:
         return is_busy
 
     async def _look_after(self, agent: LivingAgent) -> bool:
-        if agent.busy_with is not None and not agent.is_abandoned:
-            return False  # its turn looks after it
+        is_stopped = agent.busy_with is not None and agent.is_abandoned
+        if not is_stopped and (agent.busy_with is not None or agent.has_open_turn):
+            # Its turn looks after it. One that is just being started has no runner yet, and a look
+            # would settle that it never begins.
+            return False
         turns, process_id, now_ms = self.turns, agent.process_id, self.turns.clock.now_ms()
         seen = await to_thread.run_sync(turns.runners.look, process_id)
         if seen.life is not Life.ALIVE and not agent.has_open_turn:
@@ -62,7 +65,7 @@ class AgentLife:
         if agent.busy_with is not None:
             await self._stop(agent, now_ms)
             return True
-        if agent.has_open_turn or agent.is_end_asked:
+        if agent.is_end_asked:
             return False
         is_idle = now_ms - agent.used_ms > self.idle_ms_of(agent.agent)
         # One that never answered is of no use: no turn waits for it any more.
@@ -83,7 +86,8 @@ class AgentLife:
         elif now_ms - agent.cancelled_ms > STOP_WITHIN_MS and not agent.is_end_asked:
             await turns.store.agents.end(process_id)
             log.warning("agent_does_not_stop", process=process_id, agent=agent.agent)
-        for number, kind, body in await turns.store.agents.bodies(process_id, 1):
+        begun = await to_thread.run_sync(turns.wires.begun, process_id)
+        for number, kind, body in await turns.store.agents.bodies(process_id, begun + 1):
             line = language.line(number, kind, body)
             await to_thread.run_sync(turns.wires.post, process_id, number, line)
         await self._read(agent, language, is_alive=True)

@@ -40,6 +40,8 @@ class AgentReader:
     rest: list[Heard] = field(default_factory=list)
     """What was understood and is not stored yet: it begins where the last commit ended."""
     rest_end: int = 0
+    looked_at: int = 0
+    """How far the spool was looked through: what lies below and is not stored has no end yet."""
 
     async def read(self, offset: int, claim: Claim | None, *, is_alive: bool) -> bool:
         """Store what was written from the offset on. False if there is no whole line yet. Raises
@@ -73,7 +75,9 @@ class AgentReader:
             return self.rest, self.rest_end
         content = await to_thread.run_sync(self._lines_from, offset)
         if content:
-            return self.language.hear(offset, content), offset + len(content)
+            # Beside the others: what an agent writes may take long to be understood.
+            heard = await to_thread.run_sync(self.language.hear, offset, content)
+            return heard, offset + len(content)
         if is_alive:
             return None
         half = await to_thread.run_sync(self.wires.read, self.process_id, offset, READ_BYTES)
@@ -92,6 +96,7 @@ class AgentReader:
             if end:
                 return content[:end]
             if len(content) < limit:
+                self.looked_at = offset + len(content)
                 return b""
             if limit > self.line_bytes_max:
                 raise AgentLineTooLong

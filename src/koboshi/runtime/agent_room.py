@@ -1,12 +1,14 @@
 """Whether an agent may begin: as many live as may, or the budget of the day is used."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
-from anyio import sleep
+from anyio import Lock, sleep
 
 from koboshi.domain import agent_words
 from koboshi.domain.budget import OverBudget
 from koboshi.domain.errors import Fenced
+from koboshi.domain.process import Process
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
 from koboshi.ports.tool import TurnSetDown
@@ -15,33 +17,48 @@ from koboshi.runtime.billing import Billing
 CHARS_OF_TOKEN = 4
 
 
-async def wait_for_room(
-    store: Store,
-    claim: Claim,
-    agent: str,
-    *,
-    agents_max: int,
-    look_seconds: float,
-    is_over: Callable[[], bool],
-) -> None:
-    """Wait until fewer agents live than may. An idle one is ended for it; where there is none, the
-    person hears why it waits. Raises TurnSetDown when the gateway leaves."""
-    is_told = False
-    while (running := await store.agents.running()) >= agents_max:
-        if is_over():
-            raise TurnSetDown
-        living = await store.agents.living()
+@dataclass(slots=True, kw_only=True)
+class AgentRoom:
+    """How many agents may live at once in this home. It has one gateway, so what is counted and
+    begun without another in between is right."""
+
+    store: Store
+    agents_max: int
+    look_seconds: float
+    _beginning: Lock = field(default_factory=Lock)
+
+    async def begin(
+        self,
+        claim: Claim,
+        agent: str,
+        begin: Callable[[], Awaitable[Process]],
+        is_over: Callable[[], bool],
+    ) -> Process:
+        """Begin a process when fewer agents live than may. An idle one is ended for it; where there
+        is none, the person hears why it waits. Raises TurnSetDown when the gateway leaves."""
+        is_told = False
+        while True:
+            async with self._beginning:
+                running = await self.store.agents.running()
+                if running < self.agents_max:
+                    return await begin()
+            if is_over():
+                raise TurnSetDown
+            if not await self._end_idle() and not is_told:
+                await _tell(self.store, claim, agent, running)
+                is_told = True
+            await sleep(self.look_seconds)
+
+    async def _end_idle(self) -> bool:
+        """End the agent that has had nothing to do for longest. False if there is none."""
         idle = [
             each
-            for each in living
+            for each in await self.store.agents.living()
             if each.busy_with is None and not each.has_open_turn and not each.is_end_asked
         ]
         if idle:
-            await store.agents.end(min(idle, key=lambda each: each.used_ms).process_id)
-        elif not is_told:
-            await _tell(store, claim, agent, running)
-            is_told = True
-        await sleep(look_seconds)
+            await self.store.agents.end(min(idle, key=lambda each: each.used_ms).process_id)
+        return bool(idle)
 
 
 async def _tell(store: Store, claim: Claim, agent: str, running: int) -> None:

@@ -4,6 +4,7 @@ The agent works under its runner, whether we live or not. Here is only what carr
 its wires and the store. `domain/agent.py` says what comes next.
 """
 
+import errno
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,7 +33,6 @@ from koboshi.domain.agent import (
     Sight,
     Start,
     next_move,
-    waited_for,
 )
 from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import ProcessId, TurnId
@@ -55,7 +55,8 @@ from koboshi.runtime.agent_reading import (
     AgentLineTooLong,
     AgentReader,
 )
-from koboshi.runtime.agent_room import check_budget, wait_for_room
+from koboshi.runtime.agent_room import AgentRoom, check_budget
+from koboshi.runtime.agent_sight import AgentSights
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.billing import Billing
 from koboshi.runtime.drain import Drain
@@ -84,10 +85,9 @@ class AgentTurns:
     recollection: Recollection
     default: str
     """The agent of chats that chose none; empty: the built-in one."""
-    agents_max: int
+    room: AgentRoom
     line_bytes_max: int
     question_age_ms: int
-    poll_seconds: float
     start_seconds_of: Callable[[str], float]
     """How long an agent may take to answer when it begins."""
     billing: Billing | None = None
@@ -125,6 +125,13 @@ class AgentTurns:
             slot=slot,
             language=language,
             workdir="" if isinstance(program, str) else program.workdir,
+            sights=AgentSights(
+                processes=self.store.processes,
+                runners=self.runners,
+                wires=self.wires,
+                clock=self.clock,
+                answer_ms_max=round(self.start_seconds_of(agent) * 1_000),
+            ),
         )
         await work.go_on()
 
@@ -158,6 +165,7 @@ class _Work:
     language: AgentLanguage
     workdir: str
     """Where an agent of the chat works; empty where none can be started."""
+    sights: AgentSights
     reader: AgentReader | None = None
     posted: dict[ProcessId, int] = field(default_factory=dict)
     later: set[int] = field(default_factory=set)
@@ -166,14 +174,13 @@ class _Work:
     async def go_on(self) -> None:
         turns = self.turns
         while True:
-            if turns.drain.ends_steps or self.slot.is_closed:
+            if self._is_set_down():
                 raise TurnSetDown
             standing = await turns.store.agents.standing(self.claim, self.agent)
             await self._post(standing.process)
             standing = self._without_later(standing)
             sight = await self._sight(standing.process)
-            answer_ms_max = round(self._start_seconds * 1_000)
-            match next_move(standing, sight, answer_ms_max, self.workdir):
+            match next_move(standing, sight, self.sights.answer_ms_max, self.workdir):
                 case Start():
                     await self._start()
                 case OpenSession(kind=kind):
@@ -195,8 +202,7 @@ class _Work:
                         self.later.add(request.offset)
                 case EndAgent():
                     assert standing.process is not None
-                    await turns.store.agents.end(standing.process.process_id)
-                    await sleep(LOOK_EVERY_S_MAX)
+                    await self._leave(standing.process, is_alive=True)
                 case DrainAgent():
                     await self._drain(standing)
                 case LoseAgent():
@@ -213,6 +219,9 @@ class _Work:
                 case move:
                     assert_never(move)
 
+    def _is_set_down(self) -> bool:
+        return self.turns.drain.ends_steps or self.slot.is_closed
+
     def _without_later(self, standing: AgentStanding) -> AgentStanding:
         """Without the requests that are not to be served just now."""
         process = standing.process
@@ -226,34 +235,22 @@ class _Work:
         same files."""
         if process is None or process.is_drained or process.is_elsewhere:
             return
-        posted = self.posted
-        first = posted.get(process.process_id, 0) + 1
-        bodies = await self.turns.store.agents.bodies(process.process_id, first)
+        posted, process_id = self.posted, process.process_id
+        if process_id not in posted:
+            posted[process_id] = await to_thread.run_sync(self.turns.wires.begun, process_id)
+        bodies = await self.turns.store.agents.bodies(process_id, posted[process_id] + 1)
         for number, kind, body in bodies:
             line = self.language.line(number, kind, body)
             try:
-                await to_thread.run_sync(self.turns.wires.post, process.process_id, number, line)
+                await to_thread.run_sync(self.turns.wires.post, process_id, number, line)
             except FileNotFoundError:
                 return  # it has no runner yet, or its files are gone
-            posted[process.process_id] = number
+            posted[process_id] = number
 
     async def _sight(self, process: AgentProcess | None) -> Sight | None:
         if process is None or process.is_drained or process.is_elsewhere:
             return None
-        wires, process_id = self.turns.wires, process.process_id
-        # First whether it lives, then how much it wrote: nothing is written after the end.
-        is_alive = (await self._look(process_id)).life is Life.ALIVE
-        size = await to_thread.run_sync(wires.size, process_id)
-        sight = Sight(is_alive=is_alive, unread=max(0, size - process.read_offset))
-        awaited = process.awaited
-        if awaited is None:
-            return sight
-        fed = await to_thread.run_sync(wires.fed, process_id, awaited.number)
-        if fed is None:
-            return sight
-        waited_ms = waited_for(awaited.made_ms, fed.at_ms, self.turns.clock.now_ms())
-        told_since = process.read_offset - fed.spool_size
-        return replace(sight, waited_ms=waited_ms, told_since=told_since)
+        return await self.sights.look(process, self._reader_of(process.process_id).looked_at)
 
     async def _look(self, process_id: ProcessId) -> Seen:
         return await to_thread.run_sync(self.turns.runners.look, process_id)
@@ -261,15 +258,8 @@ class _Work:
     async def _start(self) -> None:
         turns = self.turns
         program = await self._program()
-        await wait_for_room(
-            turns.store,
-            self.claim,
-            self.agent,
-            agents_max=turns.agents_max,
-            look_seconds=min(turns.poll_seconds, 1.0),
-            is_over=lambda: turns.drain.ends_steps or self.slot.is_closed,
-        )
-        process = await turns.store.agents.begin(
+        begin = partial(
+            turns.store.agents.begin,
             self.claim,
             self.agent,
             self.language.greeting(),
@@ -277,6 +267,7 @@ class _Work:
             workdir=program.workdir,
             boundary=program.boundary,
         )
+        process = await turns.room.begin(self.claim, self.agent, begin, self._is_set_down)
         try:
             spec = await to_thread.run_sync(program.start)
             birth = await turns.runners.start(process.process_id, spec)
@@ -285,8 +276,10 @@ class _Work:
                 await self._not_started(process, str(error))
                 return
             raise
-        if birth is not None:
-            await turns.store.processes.born(process.process_id, birth)
+        if birth is None:
+            await self._not_started(process, "it was looked at before it could begin")
+            return
+        await turns.store.processes.born(process.process_id, birth)
         log.info("agent_started", agent=self.agent, process=process.process_id)
 
     async def _not_started(self, process: Process, why: str) -> None:
@@ -351,6 +344,18 @@ class _Work:
                 pause = min(pause * 2, LOOK_EVERY_S_MAX)
         except AgentLineTooLong:
             await self._end_for_its_line(process.process_id)
+        except OSError as error:
+            if error.errno != errno.ENODATA:
+                raise
+            await self._leave(process, is_alive=sight.is_alive)
+
+    async def _leave(self, process: AgentProcess, *, is_alive: bool) -> None:
+        """End it, or store its end without reading on: what it wrote may be gone."""
+        if is_alive:
+            await self.turns.store.agents.end(process.process_id)
+            await sleep(LOOK_EVERY_S_MAX)
+        else:
+            await self.turns.drain_agent(process.process_id, process.busy_with)
 
     async def _end_for_its_line(self, process_id: ProcessId) -> None:
         limit_mb = self.turns.line_bytes_max >> 20
@@ -386,10 +391,6 @@ class _Work:
         turns = self.turns
         await turns.store.agents.ask(self.claim, prompt, words, turns.question_age_ms)
 
-    @property
-    def _start_seconds(self) -> float:
-        return self.turns.start_seconds_of(self.agent)
-
     async def _give_up(self, standing: AgentStanding, move: GiveUpAgent) -> None:
-        turns, seconds = self.turns, self._start_seconds
+        turns, seconds = self.turns, self.turns.start_seconds_of(self.agent)
         await give_up(turns.store, turns.runners, self.claim, standing, move, seconds)

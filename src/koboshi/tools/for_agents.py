@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 
 from koboshi.boundary.enclosure import Enclosure
 from koboshi.domain.agent import AgentRequest
+from koboshi.domain.agent_talk import TERMINALS, terminal_calls
 from koboshi.domain.errors import BackgroundFull
 from koboshi.domain.ids import CallId, ChannelName, ProcessId, parse_shown, shown
 from koboshi.domain.process import Process
@@ -215,15 +216,12 @@ class ServedTools:
         if named is not None and named[0] == "process":
             found = await self.processes.get(ProcessId(named[1]))
         is_own = found is not None and found.session_id == service.claim.session_id
-        if found is None or not is_own or not found.call_id.startswith(CALL):
+        if found is None or not is_own or not found.call_id.startswith(TERMINALS):
             raise ToolFailed("there is no such terminal")
         return found
 
     async def _look(self, process_id: ProcessId) -> Seen:
         return await to_thread.run_sync(self.runners.look, process_id)
-
-
-CALL = "acp:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +235,7 @@ class _Service:
 
     @property
     def call_id(self) -> CallId:
-        return CallId(f"{CALL}{self.request.process_id}:{self.request.offset}")
+        return CallId(f"{terminal_calls(self.request.process_id)}{self.request.offset}")
 
     @property
     def context(self) -> ToolContext:

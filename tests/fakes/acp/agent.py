@@ -23,7 +23,6 @@ from typing import Any
 
 MARK = re.compile(r"\[koboshi turn (\d+)\]")
 KEPT = Path(".acp")
-KEPT.mkdir(parents=True, exist_ok=True)
 OPTIONS = set(sys.argv[1:])
 DIES_AT = next((int(each[6:]) for each in OPTIONS if each.startswith("--die=")), 0)
 WAIT_S = 60.0
@@ -129,7 +128,6 @@ class Agent:
 
     def opened(self) -> str:
         """The name of a new session. Agents of several chats may open one at the same time."""
-        KEPT.mkdir(exist_ok=True)
         for number in itertools.count(1):
             with suppress(FileExistsError), (KEPT / f"session-{number}").open("x") as file:
                 file.write("[]")
@@ -252,6 +250,8 @@ class Agent:
                     os._exit(9)
             case "permit":
                 self.say(f"[{self.permit(rest)}]")
+            case "hide":
+                self.say(f"[{self.permit('ls' + ' ' * int(rest) + '; rm -rf x')}]")
             case "spam":
                 self.spam(*map(int, rest.split()))
             case "ask":
@@ -400,5 +400,6 @@ def every_update() -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
+    KEPT.mkdir(parents=True, exist_ok=True)
     print("the fake agent begins", file=sys.stderr)
     Agent().serve()

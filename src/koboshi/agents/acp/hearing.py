@@ -5,7 +5,8 @@ An agent may write anything. What is no message of the protocol becomes an event
 
 import difflib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -30,7 +31,15 @@ from koboshi.domain.marks import unmarked
 from koboshi.domain.text import head_and_tail, plain
 
 DIFF_CHARS_MAX = 100_000
-PARAMS_CHARS_MAX = 10_000_000
+DIFF_PAIRS_MAX = 1_000_000
+"""Lines before times lines after, of what differs. The search for what is equal in both may take
+the third power of their number."""
+DIFF_AROUND = 2
+"""Equal lines that are shown beside those that differ."""
+ID_CHARS_MAX = 1_000
+"""A name that the agent gives to a request or to a session: each answer repeats it."""
+TOKENS_MAX = 10**12
+"""More than any turn uses."""
 GARBAGE = "not-a-message"
 ENDED = ("completed", "failed")
 
@@ -86,10 +95,13 @@ def _heard(offset: int, line: bytes) -> Iterator[Heard]:
         yield from _answered(offset, message)
     elif message.method == "session/update":
         yield from _updated(offset, bytes(message.params))
-    elif message.id is not None:
-        yield _asked(offset, message)
+    elif message.id is None:
+        text = _storable(message.method[:200])
+        yield ToldMore(offset=offset, session="", kind="notification", text=text)
+    elif isinstance(message.id, str) and len(message.id) > ID_CHARS_MAX:
+        yield ToldMore(offset=offset, session="", kind=GARBAGE, text="a request with a long id")
     else:
-        yield ToldMore(offset=offset, session="", kind="notification", text=message.method[:200])
+        yield _asked(offset, message)
 
 
 def _message(line: bytes) -> _Line | None:
@@ -116,7 +128,7 @@ def _asked(offset: int, message: _Line) -> Asked:
         offset=offset,
         session=session,
         external_id=json.dumps(message.id),
-        method=str(message.method)[:200],
+        method=_storable(str(message.method)[:200]),
         params=_storable(params.decode("utf-8", "replace")),
     )
 
@@ -125,7 +137,7 @@ def _answered(offset: int, message: _Line) -> Iterator[Heard]:
     if not isinstance(message.id, int):
         yield ToldMore(offset=offset, session="", kind=GARBAGE, text="an answer to no question")
         return
-    if message.error:
+    if message.error and bytes(message.error) != b"null":
         yield Settled(offset=offset, number=message.id, error=_error(bytes(message.error)))
         return
     try:
@@ -157,13 +169,20 @@ def _settled(offset: int, number: int, fields: dict[str, Any]) -> Settled:
             # Some count what was cached apart from the input.
             tokens_in=0
             if used is None
-            else max(used.input_tokens, used.total_tokens - used.output_tokens),
-            tokens_out=0 if used is None else used.output_tokens,
+            else _tokens(max(used.input_tokens, used.total_tokens - used.output_tokens)),
+            tokens_out=0 if used is None else _tokens(used.output_tokens),
         )
     if "sessionId" in fields:
-        made = schema.NewSessionResponse.model_validate(fields)
-        return Settled(offset=offset, number=number, external_id=made.session_id)
+        name = schema.NewSessionResponse.model_validate(fields).session_id
+        if not 0 < len(name) <= ID_CHARS_MAX or name != _storable(name):
+            words = "its answer cannot be understood: no session has such a name"
+            return Settled(offset=offset, number=number, error=words)
+        return Settled(offset=offset, number=number, external_id=name)
     return Settled(offset=offset, number=number)
+
+
+def _tokens(told: int) -> int:
+    return max(0, min(told, TOKENS_MAX))
 
 
 def _error(raw: bytes) -> str:
@@ -206,7 +225,8 @@ def _updated(offset: int, params: bytes) -> Iterator[Heard]:
             )
         case schema.AgentPlanUpdate(entries=entries):
             lines = [f"[{entry.status}] {entry.content}" for entry in entries]
-            yield ToldMore(offset=offset, session=session, kind="plan", text="\n".join(lines))
+            text = _storable("\n".join(lines))
+            yield ToldMore(offset=offset, session=session, kind="plan", text=text)
         case _:
             kind = update.session_update
             text = update.model_dump_json(exclude_none=True)[:EVENT_CHARS_MAX]
@@ -283,10 +303,27 @@ def _part(content: object) -> str:
 def _diff(path: str, old: str, new: str) -> str:
     if len(old) + len(new) > DIFF_CHARS_MAX:
         return f"{path}: changed ({len(old)} → {len(new)} characters)"
-    lines = difflib.unified_diff(
-        old.splitlines(), new.splitlines(), f"a{path}", f"b{path}", lineterm="", n=2
+    before, after = old.splitlines(), new.splitlines()
+    start = max(0, _equal(before, after) - DIFF_AROUND)
+    end = max(0, _equal(before[start:][::-1], after[start:][::-1]) - DIFF_AROUND)
+    before, after = before[start : len(before) - end], after[start : len(after) - end]
+    if len(before) * len(after) > DIFF_PAIRS_MAX:
+        return f"{path}: changed ({len(old)} → {len(new)} characters)"
+    lines = difflib.unified_diff(before, after, f"a{path}", f"b{path}", lineterm="", n=DIFF_AROUND)
+    return "\n".join(_moved(line, start) if line.startswith("@@") else line for line in lines)
+
+
+def _equal(before: Sequence[str], after: Sequence[str]) -> int:
+    """With how many lines both begin."""
+    pairs = zip(before, after, strict=False)
+    return next(
+        (at for at, (one, other) in enumerate(pairs) if one != other), min(len(before), len(after))
     )
-    return "\n".join(lines)
+
+
+def _moved(head: str, by: int) -> str:
+    """The head of a part of a diff, `@@ -1,5 +1,5 @@`, so many lines further down."""
+    return re.sub(r"(?<=[-+])\d+", lambda found: str(int(found[0]) + by), head)
 
 
 def _storable(text: str) -> str:

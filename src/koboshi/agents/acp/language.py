@@ -14,7 +14,6 @@ from koboshi.domain.text import plain
 from koboshi.ports.agents import PassedServer, PermissionAsked
 
 NO_METHOD, REFUSED = -32601, -32000
-WORDS_CHARS_MAX = 20_000
 
 
 class AcpLanguage:
@@ -71,7 +70,7 @@ class AcpLanguage:
             words.append(json.dumps(call.raw_input, ensure_ascii=False, default=str))
         by_kind = {option.kind: option.option_id for option in reversed(asked.options)}
         return PermissionAsked(
-            words="\n".join(words)[:WORDS_CHARS_MAX],
+            words="\n".join(words),
             allow_once=by_kind.get("allow_once"),
             reject_once=by_kind.get("reject_once"),
         )

@@ -26,6 +26,7 @@ from koboshi.ports.runners import CommandSpec
 from koboshi.processes.wires import LocalWires
 from koboshi.runtime.agent_asking import AgentAsking, Permits
 from koboshi.runtime.agent_life import AgentLife
+from koboshi.runtime.agent_room import AgentRoom
 from koboshi.runtime.agent_turn import AgentTurns
 from koboshi.runtime.approval_cards import ApprovalCards
 from koboshi.runtime.attachments import Attachments
@@ -76,11 +77,14 @@ def agent_turns(
         attachments=attachments,
         recollection=recollection,
         default=config.gateway.agent,
-        agents_max=config.gateway.max_agents,
+        room=AgentRoom(
+            store=shared.store,
+            agents_max=config.gateway.max_agents,
+            look_seconds=min(limits.poll_seconds, 1.0),
+        ),
         # A line that does not fit into a full spool would never be whole.
         line_bytes_max=min(limits.agent_line_bytes_max, limits.agent_unread_bytes_max // 2),
         question_age_ms=limits.question_age_ms,
-        poll_seconds=limits.poll_seconds,
         start_seconds_of=lambda name: start_seconds_of(config, name),
         billing=shared.billing,
     )
@@ -174,7 +178,8 @@ class LocalPrograms:
             command=_command(agent),
             workdir=workdir,
             boundary=around.boundary,
-            servers=_servers(self.config, agent),
+            # Their secrets are the agent's to read, and it does what the people of its chat say.
+            servers=() if standing.folder else _servers(self.config, agent),
             start=start,
         )
 
