@@ -68,6 +68,38 @@ def _add_methods(cls: Any, *, is_frozen: bool, has_eq: bool) -> None:
 
 
 def _first_init(self: Any, /, *args: Any, **named: Any) -> None:
+    """The first instance is filled field by field: of many classes there is one in a gateway, and
+    compiling would take ten times as long."""
+    cls = _late_class(self)
+    values = None if args else _values_of(cls, named)
+    if values is None:
+        _second_init(self, *args, **named)
+        return
+    for name, value in values.items():
+        _SET(self, name, value)
+    if cls.__init__ is _first_init:
+        cls.__init__ = _second_init
+    if hasattr(cls, "__post_init__"):
+        self.__post_init__()
+
+
+def _values_of(cls: Any, named: dict[str, Any]) -> dict[str, Any] | None:
+    """Every field that gets a value; None where `named` does not fit, which has to be said."""
+    values, known = dict[str, Any](), 0
+    for each in fields(cls):
+        if each.init and each.name in named:
+            values[each.name] = named[each.name]
+            known += 1
+        elif each.default is not MISSING:
+            values[each.name] = each.default
+        elif each.default_factory is not MISSING:
+            values[each.name] = each.default_factory()
+        elif each.init:
+            return None
+    return values if known == len(named) else None
+
+
+def _second_init(self: Any, /, *args: Any, **named: Any) -> None:
     _put(self, "__init__", _make_init)(self, *args, **named)
 
 
