@@ -13,6 +13,7 @@ from benchmarks.report import Measure, carry_out, table, write_json
 from benchmarks.stages.adoption import measure_adoption
 from benchmarks.stages.agents import measure_agents
 from benchmarks.stages.boot import measure_boot
+from benchmarks.stages.chats import measure_chats
 from benchmarks.stages.leaving import measure_leaving
 from benchmarks.stages.peers import measure_peers
 from benchmarks.stages.platforms import measure_platform
@@ -33,6 +34,7 @@ class Plan:
     scale: Timing
     size: Size
     starts: int
+    chats: int
     crowds: int
 
 
@@ -43,6 +45,7 @@ FULL = Plan(
     scale=Timing(warm_seconds=0.7, seconds=1.5, rounds=5),
     size=Size(sessions=100_000, turns=1_000_000),
     starts=5,
+    chats=10_000,
     crowds=5,
 )
 QUICK = Plan(
@@ -52,6 +55,7 @@ QUICK = Plan(
     scale=Timing(warm_seconds=0.4, seconds=0.8, rounds=2),
     size=Size(sessions=10_000, turns=50_000),
     starts=3,
+    chats=500,
     crowds=2,
 )
 
@@ -62,6 +66,7 @@ STAGES = (
     "postgres",
     "scale",
     "boot",
+    "chats",
     "leaving",
     "runners",
     "adoption",
@@ -116,6 +121,7 @@ def _stages(
         "postgres": lambda: measure_postgres(folder, plan.postgres),
         "scale": lambda: measure_scale(folder, plan.scale, plan.size),
         "boot": lambda: measure_boot(folder, plan.starts),
+        "chats": lambda: measure_chats(folder, plan.chats),
         "leaving": lambda: measure_leaving(folder, plan.crowds),
         "runners": lambda: measure_runners(folder, plan.starts),
         "adoption": lambda: measure_adoption(folder, plan.starts),

@@ -31,6 +31,8 @@ class Boot:
     ready_seconds: float
     cpu_seconds: float
     resident_mb: float
+    own_mb: float
+    """Of that, what no other process shares and no file holds."""
 
 
 def boot(home: Path, *, measures_memory: bool = False) -> Boot:
@@ -45,6 +47,7 @@ def boot(home: Path, *, measures_memory: bool = False) -> Boot:
             ready_seconds=ready_seconds,
             cpu_seconds=used,
             resident_mb=resident_mb(process.pid),
+            own_mb=own_mb(process.pid),
         )
 
 
@@ -244,8 +247,16 @@ def cpu_seconds(pid: int) -> float:
 
 
 def resident_mb(pid: int) -> float:
+    return _status_mb(pid, "VmRSS:")
+
+
+def own_mb(pid: int) -> float:
+    return _status_mb(pid, "RssAnon:")
+
+
+def _status_mb(pid: int, name: str) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(name):
             return int(line.split()[1]) / 1024
     raise BenchmarkFailed("the system does not tell how much memory is resident")
 

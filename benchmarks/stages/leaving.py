@@ -34,7 +34,7 @@ def measure_leaving(folder: Path, rounds: int) -> list[Measure]:
         shutil.rmtree(home)
     return [
         *_pair(f"SIGTERM to exit, {RUNNING} running turns", leaving, 4),
-        *_pair(f"exec to first accepted, {OPEN:,} open turns", coming, 2),
+        *_pair(f"exec to first accepted, {OPEN:,} open turns", coming, 1.5),
     ]
 
 

@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def described() -> Json:
-    return document(Pages(paths=paths(), shapes=SHAPES), "koboshi")
+    return document(Pages(paths=paths, shapes=SHAPES), "koboshi")
 
 
 def operations(described: Json) -> list[Json]:

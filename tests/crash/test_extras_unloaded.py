@@ -33,7 +33,8 @@ from koboshi.cli.main import main
 main()
 """
 LATE = """PIL pypdf trafilatura lxml ddgs primp genai_prices yaml faster_whisper ctranslate2 av
-numpy onnxruntime pydantic_ai anthropic openai google mcp acp nio psycopg""".split()
+numpy onnxruntime pydantic_ai anthropic openai google mcp acp nio psycopg rich
+greenlet python_multipart""".split()
 OWN_LATE = (
     "koboshi.models.transcription",
     "koboshi.tools.web.getting",

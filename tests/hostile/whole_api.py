@@ -146,7 +146,7 @@ class WholeApi:
             routes=dashboard.routes(),
             open_paths=PAGE_PATHS,
             open_folder=FOLDER,
-            paths=paths(),
+            paths=paths,
             shapes=SHAPES,
         )
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,15 @@ async def test_each_command_has_a_runner_of_its_own(yard: Yard) -> None:
     assert len(runners | keepers) == 4
     assert {os.getsid(pid) for pid in runners} == runners
     assert nursery_of(yard) != os.getpid()
+    shared = libraries(nursery_of(yard))
+    assert shared
+    assert {each for pid in runners | keepers for each in libraries(pid) - shared} == set()
+
+
+def libraries(pid: int) -> set[str]:
+    """What a process has loaded. What it loads itself costs time, and it shares no memory of it."""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return {line.split()[-1] for line in lines if ".so" in line}
 
 
 async def test_a_killed_nursery_takes_no_runner_with_it_and_is_made_anew(yard: Yard) -> None:

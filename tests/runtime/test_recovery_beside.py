@@ -1,9 +1,15 @@
 """Recovery beside new messages: what has to wait while interrupted turns are taken up."""
 
+from asyncio import all_tasks
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from anyio import Event
+from anyio.lowlevel import checkpoint
 
+from koboshi.domain.ids import TurnId, WorkerId
+from koboshi.runtime.rescue import Rescue
 from tests.harness.compose import Bounds
 from tests.harness.invariants import check_rows
 from tests.runtime.gateway import Life, Setting, living
@@ -117,6 +123,44 @@ async def test_as_many_slow_recoveries_as_there_are_places_delay_no_message(
         assert life.clock.monotonic() - began < 5
         await _asked(life, 16 + 12 + 2 + 1)  # the place that was freed goes to the next of them
         assert life.gateway.dispatch.recovered == 12
+
+
+class Crowd:
+    """The store of a boot that was killed over many turns; each was dropped meanwhile."""
+
+    def __init__(self, turns: int) -> None:
+        self.turns = self
+        self.left = tuple(map(TurnId, range(turns)))
+        self.judged: list[TurnId] = []
+        self.tasks_max = 0
+
+    async def unowned(self, *, with_suspended: bool) -> tuple[TurnId, ...]:
+        return self.left
+
+    async def recover(self, turn_id: TurnId) -> None:
+        self.tasks_max = max(self.tasks_max, len(all_tasks()))
+        await checkpoint()
+        self.judged.append(turn_id)
+
+    async def expire(self, limit: int) -> int:
+        return 0
+
+
+async def test_a_crowd_is_judged_by_as_many_tasks_as_work_at_once() -> None:
+    """Issue 20, point 2: red before, ten thousand tasks were begun before a channel could open."""
+    crowd = Crowd(1_000)
+    before = len(all_tasks())
+    rescue = Rescue(
+        store=cast(Any, crowd),
+        worker_id=WorkerId(1),
+        at_once=8,
+        every_seconds=60,
+        has_looked=Event(),
+    )
+
+    assert await rescue.rescue(is_boot=True) == []
+    assert crowd.judged == list(crowd.left)
+    assert crowd.tasks_max <= before + 8
 
 
 def _stopped(setting: Setting, chat: str) -> bool:

@@ -46,8 +46,10 @@ def why_none(config: Config, found: Probe | None = None) -> str:
     if chosen is Boundary.NONE:
         reasons = (found or probe()).reasons_for(sandbox)
         return f"no sandbox holds on this machine ({reasons}). Remedy: {REMEDY}"
+    if chosen is not Boundary.LANDLOCK:
+        return ""  # only the rules of Landlock can contradict each other
     view = _enclosure(config, {}, chosen).view_of("probe")
-    wrong = rules.conflict(view) if view and chosen is Boundary.LANDLOCK else ""
+    wrong = rules.conflict(view) if view else ""
     return f"the sandbox cannot hold: {wrong}" if wrong else ""
 
 

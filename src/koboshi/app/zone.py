@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 from koboshi.config import Config
@@ -63,5 +62,8 @@ def zone_rules(config: Config) -> str:
     except (OSError, ValueError):
         edition = ""
     if not edition:
+        # Most machines say it themselves, and looking for a package loads readers of mail and ZIP.
+        from importlib.metadata import version
+
         edition = version("tzdata")
     return f"{edition} {config.gateway.zone or 'machine'}"

@@ -10,9 +10,12 @@ import click
 
 from koboshi import __version__
 from koboshi.cli.groups import NearGroup
+from koboshi.cli.late_methods import make_methods_late
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+make_methods_late()  # before the modules of a command are loaded
 
 _COMMANDS = {
     "run": ("koboshi.cli.run", "Run the gateway in the foreground."),

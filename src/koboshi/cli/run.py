@@ -217,10 +217,11 @@ def _serve(
 
 def _options(config: Config, log_level: str) -> "RunOptions":
     """What the surroundings say about how to run; the log is set up on the way."""
-    # structlog would load it, for coloured tracebacks that we never print: a sixth of a start.
-    with hidden("rich"):
+    # Others would load them where they are installed: structlog for coloured tracebacks that we
+    # never print (a sixth of a start) and for another kind of thread, starlette for forms.
+    with hidden("rich", "greenlet", "python_multipart", "multipart"):
         from koboshi import logs
-    from koboshi.app.serve import RunOptions
+        from koboshi.app.serve import RunOptions
     from koboshi.channels.common.held_listeners import taken_listeners
     from koboshi.runtime.host import look_around, signs_here
     from koboshi.runtime.notify import Notifier
@@ -378,13 +379,13 @@ def _log_and_end(
 
 
 @contextmanager
-def hidden(module: str) -> Iterator[None]:
-    """Importing the module fails in here, as if it were not installed."""
-    if module in sys.modules:
-        yield
-        return
-    sys.modules[module] = None  # type: ignore[assignment]  # what the import system calls absent
+def hidden(*modules: str) -> Iterator[None]:
+    """Importing one of the modules fails in here, as if it were not installed."""
+    absent = [each for each in modules if each not in sys.modules]
+    for each in absent:
+        sys.modules[each] = None  # type: ignore[assignment]  # what the import system calls absent
     try:
         yield
     finally:
-        del sys.modules[module]
+        for each in absent:
+            del sys.modules[each]

@@ -43,6 +43,7 @@ def nurse() -> "NoReturn":
     native = __import__("_socket")
     asked: _socket.socket = native.socket(fileno=0)
     signal.signal(signal.SIGCHLD, lambda *_: reaper.reap())
+    reaper.prepare()
     collector = __import__("gc")
     collector.collect()
     # What is there already is never looked through again: each look would copy it.

@@ -6,12 +6,27 @@ its session and its marker only.
 
 import posix
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 SET_CHILD_SUBREAPER = 36
+
+_ready: "list[Callable[[], int]]" = []
+"""The system call, once it was made."""
 
 
 def become_reaper() -> bool:
     """Make every orphan below us our child, in any session and environment. False where the system,
     or this interpreter, cannot."""
+    return prepare() and _ready[0]() == 0
+
+
+def prepare() -> bool:
+    """Make the system call, which is not called by it. It takes longer than a fork: a nursery does
+    it once, for all that it forks. False where this interpreter cannot."""
+    if _ready:
+        return True
     try:
         # The package around it costs more than all the rest of the runner.
         native = __import__("_ctypes")
@@ -20,9 +35,11 @@ def become_reaper() -> bool:
         shape = {"_flags_": native.FUNCFLAG_CDECL, "_restype_": integer}
         call = type("call", (native.CFuncPtr,), shape)
         prctl = call(native.dlsym(native.dlopen(None, 0), "prctl"))
-        return bool(prctl(integer(SET_CHILD_SUBREAPER), word(1), word(0), word(0), word(0)) == 0)
     except (ImportError, OSError, AttributeError):
         return False
+    said = (integer(SET_CHILD_SUBREAPER), word(1), word(0), word(0), word(0))
+    _ready.append(lambda: int(prctl(*said)))
+    return True
 
 
 def reap() -> dict[int, int]:

@@ -1,10 +1,10 @@
 """Unowned turns to verdicts: at boot, and every now and then."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import structlog
-from anyio import CapacityLimiter, Event, create_task_group, sleep
+from anyio import Event, create_task_group, sleep
 
 from koboshi.domain import phrases
 from koboshi.domain.boot import away_ms, boot_report, resumed_in
@@ -55,24 +55,27 @@ class Rescue:
         the verdicts."""
         decided: list[tuple[TurnId, Verdict]] = []
         turns = await self.store.turns.unowned(with_suspended=is_boot or self.holds_back)
-        limiter = CapacityLimiter(self.at_once)
+        left = iter(turns)
+        # As many tasks as work at once: one for each of ten thousand turns would keep the event
+        # loop from opening the channels.
         async with create_task_group() as tasks:
-            for turn_id in turns:
-                tasks.start_soon(self._judge, limiter, turn_id, decided)
+            for _ in range(min(self.at_once, len(turns))):
+                tasks.start_soon(self._judge_each, left, decided)
         self.holds_back = any(verdict.rule == HELD_BACK for _, verdict in decided)
         while await self.store.turns.expire(EXPIRE_AT_ONCE) == EXPIRE_AT_ONCE:
             pass
         return decided
 
-    async def _judge(
-        self, limiter: CapacityLimiter, turn_id: TurnId, decided: list[tuple[TurnId, Verdict]]
+    async def _judge_each(
+        self, left: Iterator[TurnId], decided: list[tuple[TurnId, Verdict]]
     ) -> None:
-        async with limiter:
+        """The next of those that are left, until none is."""
+        for turn_id in left:
             verdict = await self.store.turns.recover(turn_id)
-        if verdict is None:
-            return
-        decided.append((turn_id, verdict))
-        if verdict.kind is VerdictKind.STAND:
-            return
-        say = log.error if verdict.rule == "contradiction" else log.info
-        say("turn_recovered", turn=turn_id, verdict=verdict.kind, rule=verdict.rule)
+            if verdict is None:
+                continue
+            decided.append((turn_id, verdict))
+            if verdict.kind is VerdictKind.STAND:
+                continue
+            say = log.error if verdict.rule == "contradiction" else log.info
+            say("turn_recovered", turn=turn_id, verdict=verdict.kind, rule=verdict.rule)

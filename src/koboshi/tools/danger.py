@@ -10,6 +10,7 @@ The time it takes grows with the length of the command and not faster: a model c
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 KEY_FOLDERS = (".ssh", ".aws", ".gnupg")
 """Folders that hold keys, wherever they are."""
@@ -26,12 +27,13 @@ class Danger:
     label: str
     example: str
     programs: tuple[str, ...]
-    then: tuple[re.Pattern[str], ...]
+    then: tuple[str, ...]
+    """Regular expressions, which are compiled when a command is first looked at."""
 
     def follows(self, text: str, position: int = 0) -> bool:
         """Whether all of `then` is found from the position on, one behind the other."""
         for pattern in self.then:
-            found = pattern.search(text, position)
+            found = _compiled(pattern).search(text, position)
             if found is None:
                 return False
             # What ends one word may begin the next.
@@ -44,8 +46,13 @@ def _danger(label: str, example: str, programs: str, *then: str) -> Danger:
         label=label,
         example=example,
         programs=tuple(programs.split()),
-        then=tuple(re.compile(pattern, re.IGNORECASE) for pattern in then),
+        then=then,
     )
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def _words(*words: str) -> str:

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from koboshi import __version__
 from koboshi.app.builders.shared import SHARED_POLL_SECONDS
@@ -67,9 +68,13 @@ def pages_of(
         routes=dashboard.routes(),
         open_paths=PAGE_PATHS,
         open_folder=FOLDER,
-        paths={path: told for path, told in paths().items() if is_supervised or path != KILL_PATH},
+        paths=partial(_paths, is_supervised=is_supervised),
         shapes=SHAPES,
     )
+
+
+def _paths(*, is_supervised: bool) -> dict[str, Any]:
+    return {path: told for path, told in paths().items() if is_supervised or path != KILL_PATH}
 
 
 def _kill_this_process() -> None:

@@ -66,7 +66,7 @@ def document(pages: Pages, cookie: str) -> Json:
             ]
     components["Post"].update(SAYS_SOMETHING)
     _end_pairs(components)
-    paths = {**_own_paths(), **pages.paths}
+    paths = {**_own_paths(), **pages.paths()}
     for operation in (each for methods in paths.values() for each in methods.values()):
         # The guard stands in front of all of them.
         operation["responses"] = {**_failures("403", "421"), **operation["responses"]}

@@ -1,7 +1,7 @@
 """What others serve beside the API: pages for browsers, and what they look at."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.routing import BaseRoute
@@ -15,8 +15,8 @@ class Pages:
     routes: Sequence[BaseRoute] = ()
     open_paths: frozenset[str] = frozenset()
     open_folder: str = ""
-    paths: Mapping[str, Any] = field(default_factory=dict)
-    """Of the OpenAPI document."""
+    paths: Callable[[], Mapping[str, Any]] = dict
+    """Of the OpenAPI document; made when that is asked for."""
     shapes: Sequence[type] = ()
     """What its schemas are made of."""
 
