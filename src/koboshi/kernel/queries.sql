@@ -409,7 +409,7 @@ SELECT a.session_id FROM sessions AS s
 JOIN sessions AS a ON a.channel = s.channel AND a.chat = s.chat AND a.thread = s.thread
 WHERE s.session_id = :session_id AND a.aside <> '' AND a.session_id <> s.session_id
     AND (EXISTS (SELECT 1 FROM turns AS t WHERE t.session_id = a.session_id
-                 AND t.state IN ('queued', 'running', 'waiting', 'suspended'))
+                 AND t.closed_ms IS NULL AND t.state <> 'answered')
          OR EXISTS (SELECT 1 FROM inbox AS i WHERE i.session_id = a.session_id AND i.state = 'waiting')
          OR EXISTS (SELECT 1 FROM children AS c WHERE c.session_id = a.session_id AND c.ended_ms IS NULL))
 ORDER BY a.session_id;
@@ -1004,7 +1004,7 @@ FROM turns WHERE turn_id = :turn_id;
 -- The open turn of a session.
 SELECT {turn}
 FROM turns WHERE session_id = :session_id
-    AND state IN ('queued', 'running', 'waiting', 'suspended');
+    AND closed_ms IS NULL AND state <> 'answered';
 
 -- name: turn_newest
 -- The newest turns of a session.
@@ -1282,7 +1282,8 @@ ORDER BY t.not_before_ms LIMIT 1;
 -- name: turn_claim
 -- One worker claims a turn. From here on every write of an earlier epoch touches no row.
 UPDATE turns SET state = :after, event = :event, rule = NULL, reason = NULL,
-    epoch = epoch + 1, worker_id = :worker_id, changed_ms = :now
+    epoch = epoch + 1, worker_id = :worker_id, changed_ms = :now,
+    newest_entry = (SELECT coalesce(max(entry_id), 0) FROM inbox)
 WHERE turn_id = :turn_id AND state = 'queued' AND epoch = :epoch;
 
 -- name: turn_progress
@@ -1333,7 +1334,9 @@ UPDATE turns SET state = :after, event = :event, rule = :rule, reason = :reason,
     crash_streak = CASE WHEN :progressed = 1 OR :renewed = 1 THEN 0 ELSE crash_streak + :died END,
     -- A person who resumes early gets back the part of the wait that did not pass.
     model_waited_ms = CASE WHEN :renewed = 1 THEN max(0, model_waited_ms - max(0, not_before_ms - :now))
-                           ELSE model_waited_ms END
+                           ELSE model_waited_ms END,
+    newest_entry = CASE WHEN :closed_ms IS NOT NULL OR (:event = 'resumed' AND :before = 'suspended')
+                        THEN newest_entry ELSE (SELECT coalesce(max(entry_id), 0) FROM inbox) END
 WHERE turn_id = :turn_id AND state = :before AND epoch = :epoch;
 
 -- name: turn_settle
@@ -2003,7 +2006,7 @@ WHERE ended_ms IS NOT NULL AND home = :home AND (ended_ms < :before_ms OR ended_
                     AND turns.closed_ms IS NULL)
     AND NOT EXISTS (SELECT 1 FROM calls JOIN turns USING (turn_id)
                     WHERE turns.session_id = processes.session_id
-                    AND turns.state IN ('queued', 'running', 'waiting', 'suspended')
+                    AND turns.closed_ms IS NULL AND turns.state <> 'answered'
                     AND calls.call_id = processes.exit_read_by)
     AND NOT EXISTS (SELECT 1 FROM agent_messages JOIN turns USING (turn_id)
                     WHERE agent_messages.process_id = processes.process_id
@@ -2514,7 +2517,7 @@ WHERE j.seq > :after AND j.seq <= :upto AND j.seq < :boot_seq
     AND NOT (j.event = 'delivered' AND j.seq > :tried_seq)
     AND NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                     WHERE open.session_id = j.session_id
-                    AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+                    AND open.closed_ms IS NULL AND open.state <> 'answered')
     AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
                     WHERE inbox.session_id = j.session_id AND inbox.state = 'waiting')
     AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
@@ -2533,7 +2536,7 @@ WHERE settled_ms IS NULL AND attempts > 0 AND state <> 'held';
 SELECT j.seq FROM json_each(:ids) AS each JOIN journal AS j ON j.seq = each.value
 WHERE NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                     WHERE open.session_id = j.session_id
-                    AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+                    AND open.closed_ms IS NULL AND open.state <> 'answered')
     AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
                     WHERE inbox.session_id = j.session_id AND inbox.state = 'waiting')
     AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
@@ -2569,7 +2572,7 @@ WITH looked_at AS MATERIALIZED (
         AND o.delivery_id < (SELECT max(delivery_id) FROM outbox)
         AND NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                         WHERE open.session_id = o.session_id
-                        AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+                        AND open.closed_ms IS NULL AND open.state <> 'answered')
         AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
                         WHERE inbox.session_id = o.session_id AND inbox.state = 'waiting')
         AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
@@ -2590,7 +2593,7 @@ ORDER BY looked_at.delivery_id;
 SELECT o.delivery_id FROM json_each(:ids) AS each JOIN outbox AS o ON o.delivery_id = each.value
 WHERE NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                     WHERE open.session_id = o.session_id
-                    AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+                    AND open.closed_ms IS NULL AND open.state <> 'answered')
     AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
                     WHERE inbox.session_id = o.session_id AND inbox.state = 'waiting')
     AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
@@ -2884,7 +2887,7 @@ FROM (SELECT entry_id FROM occasions WHERE schedule_id = :schedule_id AND entry_
       ORDER BY due_ms DESC LIMIT 20) AS o
 JOIN inbox AS i ON i.entry_id = o.entry_id
 LEFT JOIN turns AS t ON t.turn_id = i.turn_id
-WHERE i.state = 'waiting' OR t.state IN ('queued', 'running', 'waiting', 'suspended') LIMIT 1;
+WHERE i.state = 'waiting' OR (t.closed_ms IS NULL AND t.state <> 'answered') LIMIT 1;
 
 -- name: occasions_of
 -- The newest occasions of a schedule, with the turn of each.
@@ -3443,7 +3446,7 @@ SELECT a.process_id, a.session_id, a.used_ms, s.state, p.agent, p.end_asked_ms, 
     (SELECT max(c.made_ms) FROM agent_messages AS c
      WHERE c.process_id = a.process_id AND c.kind = 'cancel' AND c.turn_id = m.turn_id),
     (SELECT count(*) FROM turns AS o WHERE o.session_id = a.session_id
-     AND o.state IN ('queued', 'running', 'waiting', 'suspended')),
+     AND o.closed_ms IS NULL AND o.state <> 'answered'),
     a.read_offset,
     (SELECT count(*) FROM agent_messages AS u WHERE u.process_id = a.process_id
      AND u.kind IN ('initialize', 'new', 'load') AND u.settled_ms IS NULL)
