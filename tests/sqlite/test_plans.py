@@ -29,7 +29,7 @@ WRITES_OF_A_TURN = (
     "turn_settle",
     "step_insert",
     "call_insert",
-    "call_start",
+    "call_start_settled",
     "call_finish",
     "delivery_insert",
     "delivery_send",
