@@ -1,5 +1,6 @@
 """What SQLite says when it refuses a row."""
 
+from koboshi.stores.sqlite.plain_checks import plain_checks
 from tests.harness.agent_constraints import MESSAGES_OF_AGENTS
 from tests.harness.timed_constraints import MESSAGES_OF_TIME
 
@@ -24,4 +25,4 @@ MESSAGES = {
 def message_of(name: str) -> str:
     """What SQLite says when it refuses."""
     kind, _, rest = name.partition(" ")
-    return MESSAGES.get(name, f"{kind} constraint failed: {rest}")
+    return MESSAGES.get(name, f"{kind} constraint failed: {plain_checks(rest)}")

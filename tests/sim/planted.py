@@ -54,7 +54,7 @@ Outcome = TypeVar("Outcome")
 @contextmanager
 def no_epoch_in_claimed_writes() -> Iterator[None]:
     """The one who once held a turn may write to it for ever."""
-    claimed = "turn_progress turn_held turn_tried_model turn_move call_start".split()
+    claimed = "turn_progress turn_held turn_tried_model turn_move call_start_settled".split()
     blind = {name: QUERIES[name].replace("epoch = :epoch", ":epoch = :epoch") for name in claimed}
     with _queries(blind):
         yield

@@ -7,6 +7,7 @@ import apsw
 import pytest
 
 from koboshi.kernel.queries import QUERIES
+from koboshi.stores.sqlite.plain_checks import plain_checks
 
 MAY_SCAN: dict[str, set[str]] = {
     # What has no index of its own: a bounded number of kept processes.
@@ -19,13 +20,29 @@ MAY_SCAN: dict[str, set[str]] = {
     "view_entries_open": {"SCAN inbox USING INDEX inbox_waiting"},
     "view_deliveries_open": {"SCAN outbox USING INDEX outbox_unsettled"},
 }
+WRITES_OF_A_TURN = (
+    "entry_insert",
+    "turn_insert",
+    "turn_claim",
+    "turn_progress",
+    "turn_move",
+    "turn_settle",
+    "step_insert",
+    "call_insert",
+    "call_start_settled",
+    "call_finish",
+    "delivery_insert",
+    "delivery_send",
+    "delivery_settle",
+)
 VIEWS = [name for name in QUERIES if name.startswith("view_")]
 
 
 @pytest.fixture(scope="module")
 def connection() -> apsw.Connection:
     made = apsw.Connection(":memory:")
-    made.execute((files("koboshi.kernel") / "schema.sql").read_text(encoding="utf-8"))
+    schema = (files("koboshi.kernel") / "schema.sql").read_text(encoding="utf-8")
+    made.execute(plain_checks(schema))
     return made
 
 
@@ -53,3 +70,12 @@ def test_looking_for_what_is_due_reads_only_that(connection: apsw.Connection, na
     # Of the boots, only those that live are in this index.
     steps = [step for step in plan if not step.endswith("INDEX workers_not_ended")]
     assert not any("SCAN" in step or "TEMP" in step for step in steps), plan
+
+
+@pytest.mark.parametrize("name", WRITES_OF_A_TURN)
+def test_a_write_of_a_turn_makes_no_table_in_memory(connection: apsw.Connection, name: str) -> None:
+    """Neither for its constraints nor in a trigger: one of these costs more than the row."""
+    nothing = dict.fromkeys(re.findall(r":(\w+)", QUERIES[name]))
+    steps = connection.execute(f"EXPLAIN {QUERIES[name]}", nothing).fetchall()
+
+    assert not [step for step in steps if step[1] == "OpenEphemeral"]

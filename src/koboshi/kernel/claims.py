@@ -15,7 +15,7 @@ RUNNING and raises its epoch in one conditional statement. So at every moment:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from koboshi.domain import notes, phrases
 from koboshi.domain.durations import duration
@@ -54,6 +54,7 @@ from koboshi.domain.transcript import (
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_text, number
+from koboshi.kernel.endings import read_ending
 from koboshi.kernel.enqueue import enqueue_delivery
 from koboshi.kernel.facts import are_senders_allowed, facts_of
 from koboshi.kernel.joining import join_backlog
@@ -84,8 +85,7 @@ def _note_move(tx: Transaction, context: VerbContext, claim: Claim, before: str 
         own_step(tx, claim, f"moved:{claim.turn_id}:{claim.epoch}", note)
 
 
-@dataclass(frozen=True, slots=True)
-class DueTurn:
+class DueTurn(NamedTuple):
     """A queued turn that may be claimed, in the order of the columns of `turns_due`."""
 
     turn_id: TurnId
@@ -100,6 +100,8 @@ class DueTurn:
     lock_key: int
     node: str | None
     """Where the newest turn of its session was claimed."""
+    has_waiting: int
+    """Whether an entry waits behind it, as far as was seen before its key was held."""
 
 
 def find_due(
@@ -115,7 +117,7 @@ def find_due(
         recovered=int(is_recovered),
         worker_id=worker_id,
     )
-    return [DueTurn(*row) for row in rows]  # type: ignore[arg-type]
+    return [DueTurn._make(row) for row in rows]
 
 
 def is_plain(tx: Reading, context: VerbContext, due: DueTurn) -> bool:
@@ -161,7 +163,8 @@ def take(
         tx.change("session_at_node", session_id=due.session_id, node=context.node)
         _note_move(tx, context, claim, due.node)
     if due.epoch == 0:
-        join_backlog(tx, context, claim)
+        if due.has_waiting or tx.uses_keys:
+            join_backlog(tx, context, claim)
         _note_wait(tx, claim, tx.now_ms - due.opened_ms)
     return claim
 
@@ -174,17 +177,6 @@ def progress(tx: Transaction, claim: Claim) -> None:
     touched = tx.change("turn_progress", turn_id=claim.turn_id, epoch=claim.epoch, now=tx.now_ms)
     if not touched:
         raise fenced(claim)
-
-
-def start(tx: Transaction, claim: Claim, call_id: CallId, seal: str | None) -> int:
-    return tx.change(
-        "call_start",
-        turn_id=claim.turn_id,
-        call_id=call_id,
-        epoch=claim.epoch,
-        seal=seal,
-        now=tx.now_ms,
-    )
 
 
 def note_failure(
@@ -231,6 +223,7 @@ def leave(
     *,
     question_seq: Seq | None = None,
     expires_ms: int | None = None,
+    has_progress: bool = True,
 ) -> None:
     """End the work on a turn with a step, which is progress."""
     move_turn(
@@ -243,6 +236,7 @@ def leave(
         expires_ms=expires_ms,
         worked_ms=tx.now_ms,
         progressed=True,
+        has_progress=has_progress,
     )
 
 
@@ -322,15 +316,19 @@ def answer_turn(
         tokens_out=reply.tokens_out,
         raw=reply.raw,
     )
-    leave(tx, claim, TurnEvent.ANSWERED)
-    resolve_calls(tx, session_id, turn_id, claim.epoch, "the answer came first")
+    ending = read_ending(tx, turn_id)
+    if ending is None:
+        raise fenced(claim)
+    leave(tx, claim, TurnEvent.ANSWERED, has_progress=ending.has_progress)
+    if ending.has_calls:
+        resolve_calls(tx, session_id, turn_id, claim.epoch, "the answer came first")
     step = own_step(tx, claim, "model", answer)
     if parts:
-        cause, anchor = f"step:{step.seq}", anchor_of(tx, claim)
+        cause, anchor = f"step:{step.seq}", ending.anchor
         enqueue_delivery(tx, session_id, turn_id, cause, parts, anchor=anchor, file=file)
     for process_id, size in log_sizes.items():
         mark_log_size(tx, turn_id, process_id, size)
-    go_on_after(tx, context, session_id, turn_id)
+    go_on_after(tx, context, session_id, turn_id, ending)
     if not parts:
         values = {"session_id": session_id, "turn_id": turn_id, "now": tx.now_ms}
         move(tx, "turn_settle", TurnEvent.SILENCED, **values)

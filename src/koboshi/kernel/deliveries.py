@@ -39,7 +39,7 @@ from koboshi.domain.outbox import (
     ending_of,
 )
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import file_of, first_number, first_text, number, text, texts
+from koboshi.kernel.decode import file_of, first_number, number, text, texts
 from koboshi.kernel.delivery_rows import due_of, read_owed
 from koboshi.kernel.keys import lock_found, of_sessions
 from koboshi.kernel.left_sends import let_go_of
@@ -182,10 +182,9 @@ def _claim(
         beside: dict[str, Value] = {"channel": head.channel, "chat": head.chat}
         if tx.row("send_has_to_wait", worker_id=worker_id, **beside) is not None:
             return BESIDE_MS
-    until_ms = first_number(tx.row("quiet_until", channel=head.channel, chat=head.chat)) or 0
-    if until_ms > tx.now_ms:
-        return until_ms - tx.now_ms
-    send_id = _send_id(tx, context)
+    if head.until_ms is not None and head.until_ms > tx.now_ms:
+        return head.until_ms - tx.now_ms
+    send_id = head.random or _make_send_id(tx, context)
     delivery = head.attempt(worker_id, tx.now_ms, send_id)
     wait_ms = 0 if is_left else head.not_before_ms - tx.now_ms
     if wait_ms <= 0:
@@ -209,14 +208,12 @@ def _claim(
     return delivery
 
 
-def _send_id(tx: Transaction, context: VerbContext) -> str:
+def _make_send_id(tx: Transaction, context: VerbContext) -> str:
     """The random part of send keys. It is stored with the first claim that needs it, so a repeat
     after a crash has the same key."""
-    stored = first_text(tx.row("send_id"))
-    if stored is None:
-        stored = context.new_send_id()
-        tx.change("send_id_make", random=stored)
-    return stored
+    made = context.new_send_id()
+    tx.change("send_id_make", random=made)
+    return made
 
 
 def _give_up(tx: Transaction, delivery: Delivery, ending: Settle) -> GivenUp:
@@ -273,7 +270,10 @@ def _settle(
             )
             _check(touched, delivery)
             settle_beginning(tx, delivery, change)
-            _settle_turn(tx, delivery)
+            following = tx.row("delivery_is_next", session_id=delivery.session_id)
+            if following is None or following[0] != delivery.turn_id:
+                _settle_turn(tx, delivery)  # else it owes something more
+            return following is not None
         case Postpone():
             _postpone(tx, delivery, worker_id, change)
             if change.is_chat_wide:

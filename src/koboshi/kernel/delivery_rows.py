@@ -40,6 +40,10 @@ class OwedRow(NamedTuple):
     strikes: int
     wait_ms: int
     literal: str | None
+    until_ms: int | None
+    """Until when the pause of its chat lasts."""
+    random: str | None
+    """The random part of send keys, once there is one."""
 
     def attempt(self, worker_id: WorkerId, now_ms: int, send_id: str) -> Delivery:
         """The delivery as it is with one more attempt of this worker."""

@@ -14,6 +14,7 @@ has already, and a move to another chat does not change it.
 The tests refuse a write to a session whose key was not named (`tests/harness/named_keys.py`).
 """
 
+from functools import lru_cache
 from hashlib import blake2b
 
 from koboshi.domain.ids import SessionId
@@ -29,6 +30,7 @@ class NeedsKey(Exception):
         self.key = key
 
 
+@lru_cache(maxsize=1_024)
 def key_named(name: str) -> int:
     """The key of a name: 64 bits with a sign, as databases have them."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)

@@ -32,14 +32,14 @@ from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.domain.watch import notice
 from koboshi.kernel.children import ChildOpening, settle_child
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import first_text, text
+from koboshi.kernel.decode import first_text
+from koboshi.kernel.endings import TurnEnding, read_ending
 from koboshi.kernel.enqueue import enqueue_delivery
 from koboshi.kernel.goal_gate import pass_gate, take_up_goal
 from koboshi.kernel.moves import move
 from koboshi.kernel.occasions import note_of_reminders, settle_occasion
 from koboshi.kernel.process_rows import read_process
 from koboshi.kernel.record import (
-    RETRY,
     abandon_deliveries,
     add_step,
     ask_processes_to_end,
@@ -49,13 +49,12 @@ from koboshi.kernel.record import (
     resolve_calls,
     store_entry,
 )
+from koboshi.kernel.retry_notes import retry_note
 from koboshi.kernel.rows import TurnRow, read_open_turn, read_session, read_turn, read_waiting
 from koboshi.kernel.telling import tell_ends
 from koboshi.kernel.timed_rows import read_goal, read_schedule
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import TURNS
-
-RETRIES_FOLLOWED = 10
 
 
 def open_turn(
@@ -352,45 +351,33 @@ def end_turn(
 
 
 def go_on_after(
-    tx: Transaction, context: VerbContext, session_id: SessionId, turn_id: TurnId | None
+    tx: Transaction,
+    context: VerbContext,
+    session_id: SessionId,
+    turn_id: TurnId | None,
+    ending: TurnEnding | None = None,
 ) -> None:
     """Finish the transaction that ends a turn: tell how processes ended, say what the end means to
     a schedule and to a goal, and open the next turn. A child of which nothing is open has ended.
-    Every way out of a turn ends here. Without a turn, only the next one is opened."""
-    has_goal = False
-    if turn_id is not None:
+    Every way out of a turn ends here. Without a turn, only the next one is opened. `ending` is
+    given if the caller has looked already."""
+    if turn_id is None:
+        open_next(tx, context, session_id)
+        settle_child(tx, context, session_id, OPENING)
+        return
+    ending = ending or read_ending(tx, turn_id)
+    assert ending is not None
+    if ending.has_ends:
         tell_ends(tx, context, session_id, turn_id)
+    has_active_goal = False
+    if ending.has_occasion or ending.has_goal:
         turn = read_turn(tx, turn_id)
         assert turn is not None
         settle_occasion(tx, context, turn)
-        has_goal = pass_gate(tx, turn)
-    open_next(tx, context, session_id)
-    if has_goal:
+        has_active_goal = pass_gate(tx, turn)
+    if ending.has_waiting:
+        open_next(tx, context, session_id)
+    if has_active_goal:
         take_up_goal(tx, session_id)
-    settle_child(tx, context, session_id, OPENING)
-
-
-def retry_note(tx: Reading, entry: Entry) -> Note | None:
-    """What ran before for words that are asked again, told as after a crash. It is read when the
-    turn opens, however long the words have waited. None if nothing ran."""
-    if entry.source != RETRY or not entry.external_id.isdecimal():
-        return None
-    calls: list[tuple[str, str, str]] = []
-    turn_id: TurnId | None = TurnId(int(entry.external_id))
-    for _ in range(RETRIES_FOLLOWED):
-        if turn_id is None:
-            break
-        rows = tx.rows("calls_begun", turn_id=turn_id, limit=notes.CALLS_NAMED + 1)
-        calls += [(text(tool), text(arguments), text(how)) for tool, arguments, how in rows]
-        turn_id = _asked_again_in(tx, turn_id)
-    if not calls:
-        return None
-    turn = read_turn(tx, TurnId(int(entry.external_id)))
-    is_answered = turn is not None and turn.state in (TurnState.ANSWERED, TurnState.DONE)
-    return Note(cause=notes.RETRY, text=notes.asked_again(calls, is_answered=is_answered))
-
-
-def _asked_again_in(tx: Reading, turn_id: TurnId) -> TurnId | None:
-    """The turn whose words this turn asked again, if it did."""
-    key = first_text(tx.row("turn_retried_by", turn_id=turn_id)) or ""
-    return TurnId(int(key)) if key.isdecimal() else None
+    if ending.is_of_child:
+        settle_child(tx, context, session_id, OPENING)

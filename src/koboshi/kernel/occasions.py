@@ -153,11 +153,11 @@ def _failed(
 def note_of_reminders(tx: Reading, context: VerbContext, session_id: SessionId) -> Note | None:
     """What the model is told, before the words of a person, of what the chat heard without it since
     its last turn there. None if there was nothing."""
-    row = tx.row("turn_newest_before", session_id=session_id)
-    since_ms = max(tx.now_ms - NOTED_MS_MAX, 0 if row is None else number(row[0]))
-    place = {"session_id": session_id, "since_ms": since_ms, "limit": NOTED_MAX}
+    place = {"session_id": session_id, "since_ms": tx.now_ms - NOTED_MS_MAX}
+    if tx.row("reminders_may_be_told", **place) is None:
+        return None
     told = []
-    for schedule_id, name, due_ms, zone in tx.rows("reminders_told", **place):
+    for schedule_id, name, due_ms, zone in tx.rows("reminders_told", **place, limit=NOTED_MAX):
         own = context.zone_or_own(text(zone))
         at = time_words.clock(number(due_ms), tx.now_ms, own)
         told.append((shown("schedule", ScheduleId(number(schedule_id))), text(name), at))

@@ -36,6 +36,9 @@ def read_watermarks(tx: Reading, channel: ChannelName, account: str) -> dict[str
 
 def keys_of(channel: ChannelName, arrivals: Sequence[Arrival], *, moves: bool) -> Keys:
     """The keys of the chats with arrivals, and of the chats that they move to."""
+    if len(arrivals) == 1 and not moves and not arrivals[0].inbound.moved_to:
+        route = arrivals[0].inbound.route
+        return Keys(chats=(chat_key(route.channel, route.chat),))
     chats = {(each.inbound.route.channel, each.inbound.route.chat) for each in arrivals}
     moved = {
         (each.inbound.route.channel, each.inbound.moved_to)

@@ -28,11 +28,12 @@ call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms, finish
 skipped_ms, approved_by, approved_ms, approved_seal;
 
 -- columns: owed
--- `OwedRow`: a delivery `o` that is to be sent, with the route of its session `s`.
+-- `OwedRow`: a delivery `o` that is to be sent, with the route of its session `s`, the pause `q` of its chat and
+-- the random part `k` of send keys.
 o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
 o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
 o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
-o.tried_by, o.unsure, o.strikes, o.wait_ms, o.literal;
+o.tried_by, o.unsure, o.strikes, o.wait_ms, o.literal, q.until_ms, k.random;
 
 -- columns: delivery
 -- `DeliveryView`: a delivery as an operator sees it.
@@ -414,7 +415,7 @@ SELECT a.session_id FROM sessions AS s
 JOIN sessions AS a ON a.channel = s.channel AND a.chat = s.chat AND a.thread = s.thread
 WHERE s.session_id = :session_id AND a.aside <> '' AND a.session_id <> s.session_id
     AND (EXISTS (SELECT 1 FROM turns AS t WHERE t.session_id = a.session_id
-                 AND t.state IN ('queued', 'running', 'waiting', 'suspended'))
+                 AND t.closed_ms IS NULL AND t.state <> 'answered')
          OR EXISTS (SELECT 1 FROM inbox AS i WHERE i.session_id = a.session_id AND i.state = 'waiting')
          OR EXISTS (SELECT 1 FROM children AS c WHERE c.session_id = a.session_id AND c.ended_ms IS NULL))
 ORDER BY a.session_id;
@@ -871,10 +872,6 @@ DELETE FROM watermarks WHERE channel = :channel AND account = :account AND chat 
 -- How far each chat of an account was read.
 SELECT chat, token FROM watermarks WHERE channel = :channel AND account = :account;
 
--- name: send_id
--- The random part of send keys.
-SELECT random FROM send_ids;
-
 -- name: send_id_make
 -- Make it, if there is none.
 INSERT INTO send_ids (one, random) VALUES (1, :random) ON CONFLICT (one) DO NOTHING;
@@ -1019,11 +1016,31 @@ VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
 SELECT {turn}
 FROM turns WHERE turn_id = :turn_id;
 
+-- name: turn_ending
+-- The anchor of a turn, and whether there is something beside it to which its end may mean something: a progress
+-- message, a call without a result, a process of its session, an entry of it that is no message, a goal, an entry
+-- that waits, a child.
+SELECT t.anchor,
+    EXISTS (SELECT 1 FROM outbox AS o INDEXED BY outbox_unsettled
+            WHERE o.session_id = t.session_id AND o.settled_ms IS NULL AND o.turn_id = t.turn_id),
+    EXISTS (SELECT 1 FROM calls AS c WHERE c.turn_id = t.turn_id AND c.finished_ms IS NULL
+            AND c.skipped_ms IS NULL),
+    EXISTS (SELECT 1 FROM processes AS p INDEXED BY processes_by_session
+            WHERE p.session_id = t.session_id),
+    EXISTS (SELECT 1 FROM inbox AS i INDEXED BY inbox_by_turn
+            WHERE i.turn_id = t.turn_id AND i.kind <> 'message'),
+    EXISTS (SELECT 1 FROM goals AS g INDEXED BY one_goal
+            WHERE g.session_id = t.session_id AND g.state NOT IN ('done', 'cleared')),
+    EXISTS (SELECT 1 FROM inbox AS w INDEXED BY inbox_waiting
+            WHERE w.session_id = t.session_id AND w.state = 'waiting'),
+    EXISTS (SELECT 1 FROM children AS h WHERE h.own_session = t.session_id)
+FROM turns AS t WHERE t.turn_id = :turn_id;
+
 -- name: turn_open
 -- The open turn of a session.
 SELECT {turn}
 FROM turns WHERE session_id = :session_id
-    AND state IN ('queued', 'running', 'waiting', 'suspended');
+    AND closed_ms IS NULL AND state <> 'answered';
 
 -- name: turn_newest
 -- The newest turns of a session.
@@ -1259,14 +1276,17 @@ ORDER BY t.turn_id DESC;
 
 -- name: turns_due
 -- Queued turns that may be claimed: recovered ones or the others, those without a wait first. A boot that
--- has ended claims nothing. One column says whether another person has a message in the turn. A session
+-- has ended claims nothing. One column says whether another person has a message in the turn, one whether an
+-- entry waits behind it. A session
 -- belongs to its node while that lives and does not drain, and to any node when its turn was due for long.
 -- A process of the session keeps it at the home of that for as long as a boot lives there, and a while longer:
 -- of agents only one that works.
 SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.opened_ms, t.person, s.channel,
        EXISTS (SELECT 1 FROM inbox AS i WHERE i.turn_id = t.turn_id AND i.kind = 'message'
                AND i.sender <> t.person),
-       s.lock_key, s.node
+       s.lock_key, s.node,
+       EXISTS (SELECT 1 FROM inbox AS b INDEXED BY inbox_waiting
+               WHERE b.session_id = t.session_id AND b.state = 'waiting')
 FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
 WHERE t.closed_ms IS NULL AND t.state = 'queued'
     AND (t.recoveries > 0 AND t.event <> 'replied') = :recovered AND t.not_before_ms <= :now
@@ -1301,7 +1321,8 @@ ORDER BY t.not_before_ms LIMIT 1;
 -- name: turn_claim
 -- One worker claims a turn. From here on every write of an earlier epoch touches no row.
 UPDATE turns SET state = :after, event = :event, rule = NULL, reason = NULL,
-    epoch = epoch + 1, worker_id = :worker_id, changed_ms = :now
+    epoch = epoch + 1, worker_id = :worker_id, changed_ms = :now,
+    newest_entry = (SELECT coalesce(max(entry_id), 0) FROM inbox)
 WHERE turn_id = :turn_id AND state = 'queued' AND epoch = :epoch;
 
 -- name: turn_progress
@@ -1352,7 +1373,9 @@ UPDATE turns SET state = :after, event = :event, rule = :rule, reason = :reason,
     crash_streak = CASE WHEN :progressed = 1 OR :renewed = 1 THEN 0 ELSE crash_streak + :died END,
     -- A person who resumes early gets back the part of the wait that did not pass.
     model_waited_ms = CASE WHEN :renewed = 1 THEN max(0, model_waited_ms - max(0, not_before_ms - :now))
-                           ELSE model_waited_ms END
+                           ELSE model_waited_ms END,
+    newest_entry = CASE WHEN :closed_ms IS NOT NULL OR (:event = 'resumed' AND :before = 'suspended')
+                        THEN newest_entry ELSE (SELECT coalesce(max(entry_id), 0) FROM inbox) END
 WHERE turn_id = :turn_id AND state = :before AND epoch = :epoch;
 
 -- name: turn_settle
@@ -1504,9 +1527,23 @@ WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND skipp
     AND EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch
                 AND state = 'running');
 
+-- name: call_start_settled
+-- The same for a call that may not have done harm before (`call_was_unsettled`): then it does not run.
+UPDATE calls SET started_ms = :now
+WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND skipped_ms IS NULL
+    AND (need <> 'approval' OR approved_seal IS NOT DISTINCT FROM :seal)
+    AND (approved_ms IS NOT NULL OR NOT EXISTS (
+            SELECT 1 FROM calls AS earlier
+            WHERE earlier.turn_id = :turn_id AND earlier.args_hash = calls.args_hash
+                AND earlier.call_id <> :call_id AND earlier.effect IN ('once', 'resumable')
+                AND (earlier.outcome = 'unknown'
+                     OR earlier.died_ms - earlier.started_ms < :quiet_ms)))
+    AND EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch
+                AND state = 'running');
+
 -- name: call_was_unsettled
 -- Whether the same call was made before in this turn with an unknown outcome, or the gateway died just
--- after it began. A person who approved this call has decided otherwise.
+-- after it began. A person who approved this call has decided otherwise. `call_start_settled` has the same condition.
 SELECT 1 FROM calls AS this JOIN calls AS earlier
     ON earlier.turn_id = this.turn_id AND earlier.args_hash = this.args_hash
 WHERE this.turn_id = :turn_id AND this.call_id = :call_id AND this.approved_ms IS NULL
@@ -1635,18 +1672,21 @@ SELECT text FROM outbox WHERE turn_id = :turn_id AND state <> 'abandoned';
 -- ones.
 SELECT {owed}
 FROM outbox AS o JOIN sessions AS s USING (session_id)
+LEFT JOIN quiet AS q ON q.channel = s.channel AND q.chat = s.chat LEFT JOIN send_ids AS k ON k.one = 1
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.state <> 'held'
 ORDER BY o.delivery_id LIMIT 1;
 
 -- name: delivery_is_next
--- Whether a session has a delivery of the kind that `delivery_head` finds.
-SELECT 1 FROM outbox
-WHERE session_id = :session_id AND settled_ms IS NULL AND state <> 'held' LIMIT 1;
+-- The turn of the delivery that `delivery_head` finds.
+SELECT turn_id FROM outbox
+WHERE session_id = :session_id AND settled_ms IS NULL AND state <> 'held'
+ORDER BY delivery_id LIMIT 1;
 
 -- name: delivery_overtaking
 -- The oldest due reply to a command, in a session whose oldest delivery must wait.
 SELECT {owed}
 FROM outbox AS o JOIN sessions AS s USING (session_id)
+LEFT JOIN quiet AS q ON q.channel = s.channel AND q.chat = s.chat LEFT JOIN send_ids AS k ON k.one = 1
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.state = 'owed' AND o.ambiguous = 0
     AND o.not_before_ms <= :now AND o.cause GLOB 'command:*'
 ORDER BY o.delivery_id LIMIT 1;
@@ -1732,10 +1772,6 @@ ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(quiet.until_ms, exclude
 -- name: quiet_forget
 -- Delete the pauses of a channel.
 DELETE FROM quiet WHERE channel = :channel;
-
--- name: quiet_until
--- Until when the pause of a chat lasts.
-SELECT until_ms FROM quiet WHERE channel = :channel AND chat = :chat;
 
 -- name: chat_known
 -- The newest deliveries in a chat that have an id of the platform, and whether they came before the first
@@ -2022,7 +2058,7 @@ WHERE ended_ms IS NOT NULL AND home = :home AND (ended_ms < :before_ms OR ended_
                     AND turns.closed_ms IS NULL)
     AND NOT EXISTS (SELECT 1 FROM calls JOIN turns USING (turn_id)
                     WHERE turns.session_id = processes.session_id
-                    AND turns.state IN ('queued', 'running', 'waiting', 'suspended')
+                    AND turns.closed_ms IS NULL AND turns.state <> 'answered'
                     AND calls.call_id = processes.exit_read_by)
     AND NOT EXISTS (SELECT 1 FROM agent_messages JOIN turns USING (turn_id)
                     WHERE agent_messages.process_id = processes.process_id
@@ -2533,7 +2569,7 @@ WHERE j.seq > :after AND j.seq <= :upto AND j.seq < :boot_seq
     AND NOT (j.event = 'delivered' AND j.seq > :tried_seq)
     AND NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                     WHERE open.session_id = j.session_id
-                    AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+                    AND open.closed_ms IS NULL AND open.state <> 'answered')
     AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
                     WHERE inbox.session_id = j.session_id AND inbox.state = 'waiting')
     AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
@@ -2552,7 +2588,7 @@ WHERE settled_ms IS NULL AND attempts > 0 AND state <> 'held';
 SELECT j.seq FROM json_each(:ids) AS each JOIN journal AS j ON j.seq = each.value
 WHERE NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                     WHERE open.session_id = j.session_id
-                    AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+                    AND open.closed_ms IS NULL AND open.state <> 'answered')
     AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
                     WHERE inbox.session_id = j.session_id AND inbox.state = 'waiting')
     AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
@@ -2588,7 +2624,7 @@ WITH looked_at AS MATERIALIZED (
         AND o.delivery_id < (SELECT max(delivery_id) FROM outbox)
         AND NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                         WHERE open.session_id = o.session_id
-                        AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+                        AND open.closed_ms IS NULL AND open.state <> 'answered')
         AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
                         WHERE inbox.session_id = o.session_id AND inbox.state = 'waiting')
         AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
@@ -2609,7 +2645,7 @@ ORDER BY looked_at.delivery_id;
 SELECT o.delivery_id FROM json_each(:ids) AS each JOIN outbox AS o ON o.delivery_id = each.value
 WHERE NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                     WHERE open.session_id = o.session_id
-                    AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+                    AND open.closed_ms IS NULL AND open.state <> 'answered')
     AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
                     WHERE inbox.session_id = o.session_id AND inbox.state = 'waiting')
     AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
@@ -2789,16 +2825,19 @@ UPDATE schedules SET thread_why = :why WHERE schedule_id = :schedule_id;
 -- The words that a thread was to begin with, if that was tried.
 SELECT text FROM outbox WHERE session_id = :session_id AND cause = :cause AND attempts > 0 LIMIT 1;
 
--- name: turn_newest_before
--- When the newest turn of a session was opened.
-SELECT opened_ms FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT 1;
+-- name: reminders_may_be_told
+-- Whether a session has a schedule of the kind that `reminders_told` looks at.
+SELECT 1 FROM schedules INDEXED BY schedules_plain
+WHERE session_id = :session_id AND plain = 1 AND changed_ms >= :since_ms LIMIT 1;
 
 -- name: reminders_told
--- What was told in a session without the model, since a moment.
+-- What was told in a session without the model, since a moment and since its newest turn was opened.
 SELECT s.schedule_id, s.name, o.due_ms, s.zone
 FROM schedules AS s INDEXED BY schedules_plain JOIN occasions AS o ON o.schedule_id = s.schedule_id
 WHERE s.session_id = :session_id AND s.plain = 1 AND s.changed_ms >= :since_ms
     AND o.decided_ms >= :since_ms AND o.verdict IN ('fired', 'late')
+    AND o.decided_ms >= coalesce((SELECT t.opened_ms FROM turns AS t WHERE t.session_id = :session_id
+                                  ORDER BY t.turn_id DESC LIMIT 1), 0)
 ORDER BY o.decided_ms, o.schedule_id LIMIT :limit;
 
 -- name: schedules_of_chats
@@ -2903,7 +2942,7 @@ FROM (SELECT entry_id FROM occasions WHERE schedule_id = :schedule_id AND entry_
       ORDER BY due_ms DESC LIMIT 20) AS o
 JOIN inbox AS i ON i.entry_id = o.entry_id
 LEFT JOIN turns AS t ON t.turn_id = i.turn_id
-WHERE i.state = 'waiting' OR t.state IN ('queued', 'running', 'waiting', 'suspended') LIMIT 1;
+WHERE i.state = 'waiting' OR (t.closed_ms IS NULL AND t.state <> 'answered') LIMIT 1;
 
 -- name: occasions_of
 -- The newest occasions of a schedule, with the turn of each.
@@ -3476,7 +3515,7 @@ SELECT a.process_id, a.session_id, a.used_ms, s.state, p.agent, p.end_asked_ms, 
     (SELECT max(c.made_ms) FROM agent_messages AS c
      WHERE c.process_id = a.process_id AND c.kind = 'cancel' AND c.turn_id = m.turn_id),
     (SELECT count(*) FROM turns AS o WHERE o.session_id = a.session_id
-     AND o.state IN ('queued', 'running', 'waiting', 'suspended')),
+     AND o.closed_ms IS NULL AND o.state <> 'answered'),
     a.read_offset,
     (SELECT count(*) FROM agent_messages AS u WHERE u.process_id = a.process_id
      AND u.kind IN ('initialize', 'new', 'load') AND u.settled_ms IS NULL),

@@ -26,10 +26,6 @@ from koboshi.kernel.rows import TurnRow, read_headline, read_turn, read_unresolv
 from koboshi.kernel.transaction import Reading, Transaction, Value
 from koboshi.ports.wakeups import JOURNAL, PROCESSES, TURNS, WORKERS, claim_topic
 
-RETRY = "retry"
-"""The source of an entry that asks words again. Its key is the turn or the message that they are
-of: there is one for each."""
-
 MESSAGES_QUOTED = 20
 NOT_STORED = EntryId(0)
 """The id of an entry that is not in the inbox yet."""
@@ -78,8 +74,10 @@ def move_turn(
     died: bool = False,
     progressed: bool = False,
     renewed: bool = False,
+    has_progress: bool = True,
 ) -> TurnState:
-    """Move a turn from one state to the next. Raises Fenced if it is no longer in that state."""
+    """Move a turn from one state to the next. Raises Fenced if it is no longer in that state.
+    Without `has_progress`, the caller has seen that it owes no progress message."""
     after = advance(before, event)
     touched = move_from(
         tx,
@@ -106,12 +104,18 @@ def move_turn(
     if after in (TurnState.STOPPED, TurnState.FAILED):
         _close_transcript(tx, turn_id, epoch, event, reason or "")
     if before is TurnState.RUNNING:
-        move(tx, "progress_abandon", DeliveryEvent.WITHDRAWN, turn_id=turn_id, now=tx.now_ms)
-        tx.hints.add(claim_topic(turn_id))
+        _let_go(tx, turn_id, has_progress=has_progress)
     if after is TurnState.QUEUED:
         tx.hints.add(TURNS)
     tx.hints.add(JOURNAL)
     return after
+
+
+def _let_go(tx: Transaction, turn_id: TurnId, *, has_progress: bool) -> None:
+    """No worker holds the turn any more: what it was to say meanwhile is not said."""
+    if has_progress:
+        move(tx, "progress_abandon", DeliveryEvent.WITHDRAWN, turn_id=turn_id, now=tx.now_ms)
+    tx.hints.add(claim_topic(turn_id))
 
 
 def _close_transcript(

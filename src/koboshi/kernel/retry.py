@@ -14,8 +14,9 @@ from koboshi.kernel.decode import strangers_words_of, words_of
 from koboshi.kernel.failed_turns import words_in
 from koboshi.kernel.keys import lock_found, lock_session
 from koboshi.kernel.moves import move
-from koboshi.kernel.record import NOT_STORED, RETRY, drop_entry, store_entry
+from koboshi.kernel.record import NOT_STORED, drop_entry, store_entry
 from koboshi.kernel.rows import (
+    RETRY,
     EntryRow,
     TurnRow,
     find_entry,

@@ -38,6 +38,9 @@ from koboshi.kernel.transaction import Reading, Row, Value
 
 BY_PERSON = "person"
 """The reason of a RESUMED that a person asked for."""
+RETRY = "retry"
+"""The source of an entry that asks words again. Its key is the turn or the message that they are
+of: there is one for each."""
 
 
 def step_of(row: Row) -> Step:

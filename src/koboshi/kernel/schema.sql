@@ -213,7 +213,7 @@ CREATE TABLE turns (
 
 -- Two open turns in one session.
 CREATE UNIQUE INDEX one_open_turn ON turns (session_id)
-    WHERE state IN ('queued', 'running', 'waiting', 'suspended');
+    WHERE closed_ms IS NULL AND state <> 'answered';
 -- Finding turns that are not closed costs nothing per closed turn, and finding turns that a person waits
 -- for costs nothing per interrupted turn. A turn that a person replied to counts as such again.
 CREATE INDEX turns_alive ON turns
@@ -227,9 +227,11 @@ CREATE TRIGGER closed_turns_never_change BEFORE UPDATE ON turns WHEN OLD.closed_
 BEGIN SELECT RAISE(ABORT, 'a closed turn never changes'); END;
 
 -- Entries after this one came later than the turn's state. The entry that brought back a turn that was set
--- aside came before it was resumed, and still counts as newer.
+-- aside came before it was resumed, and still counts as newer. It writes only where the statement that moved
+-- the turn has not done so: a second update of the row costs as much as the first.
 CREATE TRIGGER turns_know_the_newest_entry AFTER UPDATE OF state ON turns
     WHEN NEW.closed_ms IS NULL AND NOT (NEW.event = 'resumed' AND OLD.state = 'suspended')
+        AND NEW.newest_entry <> (SELECT coalesce(max(entry_id), 0) FROM inbox)
 BEGIN
     UPDATE turns SET newest_entry = (SELECT coalesce(max(entry_id), 0) FROM inbox)
     WHERE turn_id = NEW.turn_id;

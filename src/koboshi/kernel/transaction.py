@@ -23,8 +23,7 @@ effect; verdicts, admission and the operator's actions; verbs. `tests/test_impor
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from koboshi.domain.ids import SessionId
 
@@ -88,8 +87,7 @@ class Transaction(Reading, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(NamedTuple):
     """The keys that an operation is known to need before it begins (`keys.py`)."""
 
     chats: tuple[int, ...] = ()

@@ -60,7 +60,6 @@ from koboshi.kernel.claims import (
     progress,
     propose,
     release_turn,
-    start,
     take,
 )
 from koboshi.kernel.context import VerbContext
@@ -172,11 +171,11 @@ class TurnVerbs:
         def operation(tx: Transaction) -> bool:
             if role is not Role.MEMBER:
                 require_role(tx, self._context, claim, role)
+            if _start(tx, claim, call_id, seal):
+                return True
             if _was_unsettled(tx, claim, call_id):
                 return False
-            if not start(tx, claim, call_id, seal):
-                raise fenced(claim)
-            return True
+            raise fenced(claim)
 
         return await self._writer.write(
             "turns.start_call", operation, of_sessions(claim.session_id)
@@ -338,6 +337,18 @@ class TurnVerbs:
             return len(rows)
 
         return await self._writer.write("turns.expire", operation)
+
+
+def _start(tx: Transaction, claim: Claim, call_id: CallId, seal: str | None) -> int:
+    return tx.change(
+        "call_start_settled",
+        turn_id=claim.turn_id,
+        call_id=call_id,
+        epoch=claim.epoch,
+        seal=seal,
+        quiet_ms=DEADLY_MS,
+        now=tx.now_ms,
+    )
 
 
 def _was_unsettled(tx: Reading, claim: Claim, call_id: CallId) -> bool:

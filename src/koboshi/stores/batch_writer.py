@@ -10,7 +10,8 @@ import math
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -34,11 +35,11 @@ class Submitted:
     """None where no caller waits."""
     is_answered: bool = False
     """Whether the loop has told the outcome, though the caller may have stopped listening."""
-    found: set[int] = field(default_factory=set)
-    """Keys that an earlier run has found."""
+    found: set[int] | None = None
+    """Keys that an earlier run has found, if there are any."""
     result: object = None
     error: BaseException | None = None
-    hints: set[str] = field(default_factory=set)
+    hints: AbstractSet[str] = frozenset()
 
 
 class BatchWriter(ABC):

@@ -108,7 +108,7 @@ class Batches:
         self._ended: WorkerId | None = None
         """This boot, once it has ended itself."""
         self._is_commit_sent = False
-        self.clock_hints: set[str] = set()
+        self.clock_hints: Set[str] = frozenset()
         """Whom the last batch wakes because the clock jumped."""
         self.impatient = Event()
         self.trouble: str | None = None
@@ -230,7 +230,7 @@ class Batches:
     def _keys_of(self, submitted: Submitted) -> frozenset[int]:
         known = (self._keys.get(session) for session in submitted.keys.sessions)
         sessions = (key for key in known if key is not None)
-        return frozenset((*submitted.keys.chats, *sessions, *submitted.found))
+        return frozenset((*submitted.keys.chats, *sessions, *(submitted.found or ())))
 
     def _note_end(self, worker: WorkerId | None, batch: Sequence[Submitted]) -> None:
         if any(each.verb == _END and each.error is None for each in batch):

@@ -220,6 +220,8 @@ def _noted(task: _Task) -> Iterator[None]:
     try:
         yield
     except NeedsKey as missing:
+        if task.submitted.found is None:
+            task.submitted.found = set()
         task.submitted.found.add(missing.key)
         raise
     except Exception as error:

@@ -21,6 +21,7 @@ import apsw
 from koboshi.domain.errors import StoreRefused
 from koboshi.kernel.keys import chat_key
 from koboshi.stores.migration_scripts import FIRST_VERSION, migration_scripts
+from koboshi.stores.sqlite.plain_checks import plain_checks
 
 APPLICATION_ID = 0x6B6F626F  # "kobo"
 BACKUPS_NAME = "backups"
@@ -53,12 +54,14 @@ def migrate(connection: apsw.Connection, path: Path, *, keeps_copy: bool = True)
     # they still look for it.
     connection.pragma("legacy_alter_table", True)
     connection.create_scalar_function("chat_key", _chat_key, 2, deterministic=True)
+    connection.create_scalar_function("plain_checks", _plain_checks, 1, deterministic=True)
     try:
         _change(connection, path, version, newest)
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         connection.create_scalar_function("chat_key", None, 2)
+        connection.create_scalar_function("plain_checks", None, 1)
         connection.pragma("legacy_alter_table", False)
         connection.pragma("foreign_keys", True)
     # The schema is the largest commit of all. In the log it would take the room that is kept back
@@ -71,6 +74,12 @@ def _chat_key(*place: object) -> int:
     """For a script: the key of a channel and a chat."""
     channel, chat = place
     return chat_key(str(channel), str(chat))
+
+
+def _plain_checks(*texts: object) -> str:
+    """For a script: the text of a table without lists."""
+    (text,) = texts
+    return plain_checks(str(text))
 
 
 def _change(connection: apsw.Connection, path: Path, version: int, newest: int) -> None:
@@ -94,7 +103,7 @@ def _scripts_from(version: int) -> list[str]:
     if not version:
         own = files("koboshi.stores.sqlite").joinpath("own_schema.sql")
         kernel = files("koboshi.kernel").joinpath("schema.sql")
-        return [kernel.read_text(encoding="utf-8"), own.read_text(encoding="utf-8")]
+        return [plain_checks(kernel.read_text(encoding="utf-8")), own.read_text(encoding="utf-8")]
     scripts = migration_scripts()
     return [scripts[number] for number in sorted(scripts) if number > version]
 
