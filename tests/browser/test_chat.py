@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FilePayload, Route, expect
 
-from tests.browser.visit import ENDLESS, Visit, link_of, visiting
+from tests.browser.visit import ENDLESS, LOOKS, Visit, link_of, named, visiting
 from tests.cli.process import Gateway, gateway, until
 
 CODE = "def hello(name):\n    # a comment\n    return 'hello ' + name * 42"
@@ -59,7 +59,7 @@ def png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*each) for each in parts)
 
 
-@pytest.fixture(scope="module", params=[(1400, False), (390, True)], ids=["desk", "phone"])
+@pytest.fixture(scope="module", params=LOOKS, ids=lambda look: named(*look))
 def scene(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Scene]:
@@ -72,7 +72,7 @@ def scene(
     ):
         visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         visit.open(link_of(one))
-        yield Scene(one, visit, work, f"{width}-{'dark' if is_dark else 'light'}")
+        yield Scene(one, visit, work, named(width, is_dark))
 
 
 def test_an_empty_chat_offers_three_ways_to_begin(scene: Scene) -> None:
