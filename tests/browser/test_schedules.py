@@ -67,8 +67,8 @@ def test_the_page_shows_next_times_last_occasions_and_how_a_goal_stands(
         assert visit.errors == []
 
         explained = koboshi("explain", "c2", home=home)
-        assert "because its only time has come" in explained.out
+        assert "\nwhy       its only time has come" in explained.out
         goal = koboshi("explain", "g1", home=home)
-        assert "it goes on when a person says /goal resume (rule by-person)" in goal.out
+        assert "\nwhy       it goes on when a person says /goal resume (rule by-person)" in goal.out
         traced = koboshi("trace", "c1", home=home)
         assert "schedule:1" in traced.out
