@@ -149,9 +149,7 @@ def tell(recording: Recording, kind: str, line: dict[str, str]) -> None:
             first, *rest = line["text"].splitlines()
             recording.add("koboshi", f"koboshi  {first}", *(f"         {each}" for each in rest))
         case "turn" if line["rule"]:
-            recording.add(
-                "koboshi", f"koboshi  {line['turn']} {line['event']} (rule {line['rule']})"
-            )
+            recording.add("koboshi", f"koboshi  {line['turn']}: {line['words']}")
         case _:
             return
 
@@ -187,7 +185,7 @@ def page_after_a_kill(one: Run) -> None:
     with sync_playwright() as playwright:
         found = next(path for name in NAMES if (path := shutil.which(name)))
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        visit = Visit(browser.new_page(viewport={"width": 1280, "height": 760}))
+        visit = Visit(browser.new_page(viewport={"width": 1280, "height": 800}))
         visit.open(link)
         visit.press("New chat")
         visit.press("Start a 60-second job")

@@ -1,6 +1,7 @@
 """The chat, as a person at a browser uses it: one gateway and one page for all of it."""
 
 import json
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FilePayload, Route, expect
 
-from tests.browser.visit import ENDLESS, Visit, link_of, visiting
+from tests.browser.visit import ENDLESS, LOOKS, Visit, link_of, named, visiting
 from tests.cli.process import Gateway, gateway, until
 
 CODE = "def hello(name):\n    # a comment\n    return 'hello ' + name * 42"
@@ -59,7 +60,7 @@ def png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*each) for each in parts)
 
 
-@pytest.fixture(scope="module", params=[(1400, False), (390, True)], ids=["desk", "phone"])
+@pytest.fixture(scope="module", params=LOOKS, ids=lambda look: named(*look))
 def scene(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Scene]:
@@ -72,7 +73,7 @@ def scene(
     ):
         visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         visit.open(link_of(one))
-        yield Scene(one, visit, work, f"{width}-{'dark' if is_dark else 'light'}")
+        yield Scene(one, visit, work, named(width, is_dark))
 
 
 def test_an_empty_chat_offers_three_ways_to_begin(scene: Scene) -> None:
@@ -233,6 +234,23 @@ def test_a_message_behind_a_turn_looks_queued_and_can_be_dropped(scene: Scene) -
     expect(scene.visit.mine.last).to_contain_text("Not answered.")
     scene.visit.press("Stop the turn")
     expect(scene.visit.page.locator(".dots")).to_have_count(0)
+
+
+def test_a_queued_message_stands_below_the_running_turn_until_its_own_begins(scene: Scene) -> None:
+    """Red before: it stood above the dots and the calls of the turn that it waits for."""
+    scene.fresh("order")
+    page, go = scene.visit.page, scene.work / "go"
+    scene.visit.say(f"run until [ -e {go} ]; do sleep 0.1; done; echo over")
+    expect(page.locator("details.call .mark")).to_have_attribute("aria-label", "running")
+    scene.visit.say("echo behind it")
+    expect(page.locator(".tail:has(.dots) ~ .queue .queued")).to_contain_text("behind it")
+    scene.picture("queued-below")
+    go.touch()
+    expect(page.locator(".queued")).to_have_count(0)
+    said = page.locator(".items .mine .said, .items .agent .words")
+    expect(said).to_have_text(
+        [re.compile("^run until"), re.compile("over"), "echo behind it", "behind it"]
+    )
 
 
 def test_a_failure_stands_out_and_can_be_retried(scene: Scene) -> None:

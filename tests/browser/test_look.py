@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.visit import ENDLESS, Visit, link_of, visiting
+from tests.browser.visit import ENDLESS, LOOKS, Visit, link_of, named, visiting
 from tests.cli.process import Gateway, gateway
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,7 +93,7 @@ def test_axe_finds_nothing_and_nothing_is_cut_off(
             show(visit, place)
             assert violations(visit.page) == [], name
             assert visit.page.evaluate("document.documentElement.scrollWidth") == width, name
-            visit.picture(f"{name}-{width}-{'dark' if is_dark else 'light'}")
+            visit.picture(f"{name}-{named(width, is_dark)}")
 
 
 def test_it_works_at_360_pixels_and_with_letters_of_twice_the_size(scene: Scene) -> None:
@@ -131,6 +131,7 @@ def test_a_finger_hits_what_it_means_on_a_phone(scene: Scene) -> None:
         box = visit.message_box
         assert box.evaluate("each => each.scrollHeight <= each.clientHeight + 1")
         visit.press("Menu")
+        expect(visit.page.locator(".side")).to_have_css("transform", "none")
         visit.picture("phone-menu-390")
 
 
@@ -147,7 +148,7 @@ def test_the_first_view_is_light(scene: Scene) -> None:
     assert 50_000 < sum(loaded) < FIRST_VIEW_BYTES_MAX
 
 
-@pytest.mark.parametrize("width, is_dark", [(1400, False), (390, True)])
+@pytest.mark.parametrize("width, is_dark", LOOKS)
 def test_nothing_moves_when_a_banner_comes(scene: Scene, width: int, is_dark: bool) -> None:
     """CLS is 0, and the button under the mouse stays where it is."""
     with visiting(scene.browser, width=width, height=844, is_dark=is_dark) as visit:
@@ -179,21 +180,22 @@ def test_nothing_moves_when_a_banner_comes(scene: Scene, width: int, is_dark: bo
         words = banner.first.locator("p").bounding_box()
         assert words is not None
         assert words["width"] > 250
-        visit.picture(f"banner-{width}-{'dark' if is_dark else 'light'}")
+        visit.picture(f"banner-{named(width, is_dark)}")
         banner.last.get_by_role("button", name="Dismiss").click()
         expect(banner).to_have_count(1)
         assert visit.message_box.bounding_box() == before
         assert visit.page.evaluate("window.shifts") == 0
 
 
-def test_keyboard_help_and_reduced_motion(scene: Scene) -> None:
-    with visiting(scene.browser, width=1400) as visit:
+@pytest.mark.parametrize("width, is_dark", LOOKS)
+def test_keyboard_help_and_reduced_motion(scene: Scene, width: int, is_dark: bool) -> None:
+    with visiting(scene.browser, width=width, height=844, is_dark=is_dark) as visit:
         visit.page.emulate_media(reduced_motion="reduce")
         visit.open(link_of(scene.one))
         show(visit, "#/health")
         visit.page.keyboard.press("?")
         expect(visit.page.get_by_role("dialog", name="Keyboard help")).to_be_visible()
-        visit.picture("help-1400-light")
+        visit.picture(f"help-{named(width, is_dark)}")
         visit.page.keyboard.press("Escape")
         expect(visit.page.get_by_role("dialog")).to_have_count(0)
         visit.page.keyboard.press("n")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Route, expect
 
-from tests.browser.visit import Visit, link_of, visiting
+from tests.browser.visit import LOOKS, Visit, link_of, named, visiting
 from tests.cli.knocking import strangers_knock
 from tests.cli.process import Gateway, gateway
 from tests.harness.backends import nth_code
@@ -47,7 +47,7 @@ def speaker_of(one: Gateway, text: str) -> str:
     return str(said["sender"])
 
 
-@pytest.fixture(scope="module", params=[(1400, False), (390, True)], ids=["desk", "phone"])
+@pytest.fixture(scope="module", params=LOOKS, ids=lambda look: named(*look))
 def scene(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Scene]:
@@ -61,7 +61,7 @@ def scene(
         one.wait_state(one.say("green", "echo a garden"), "done")
         one.wait_state(one.say("red", 'script: [{"refuse": "no such model"}]'), "failed")
         visit.open(link_of(one))
-        yield Scene(one, visit, f"{width}-{'dark' if is_dark else 'light'}")
+        yield Scene(one, visit, named(width, is_dark))
 
 
 def test_people_are_approved_by_their_code_and_revoked(scene: Scene) -> None:

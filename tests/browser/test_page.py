@@ -254,7 +254,9 @@ def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told
     with gateway(home, **told) as one, visiting(browser) as visit:
         visit.open(link_of(one))
         trouble = visit.page.locator("#troubles")
-        expect(trouble).to_contain_text("The gateway keeps dying")
+        said = trouble.locator("p")
+        expect(said).to_have_text(re.compile(r"^The gateway keeps dying \(5 [^.]+ as usual\.$"))
+        expect(trouble.get_by_role("button", name="Resume now")).to_have_count(1)
         visit.go(f"#/chat/chat-{deaths - 1}")
         expect(visit.page.locator(".held")).to_contain_text("Paused. The gateway keeps dying")
         expect(visit.page.locator(".dots")).to_have_count(0)

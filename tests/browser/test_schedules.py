@@ -4,9 +4,19 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
-from tests.browser.visit import link_of, visiting
+from tests.browser.visit import LOOKS, Visit, link_of, named, visiting
 from tests.cli.process import gateway, koboshi
 from tests.harness.moved_clock import Wall
+
+FIRST, *OTHERS = LOOKS
+
+
+def shows_the_goal(visit: Visit) -> None:
+    """With the button that pauses it, where no one has to look for it."""
+    visit.go("#/schedules")
+    card = visit.page.locator(".rows > li", has_text="look around")
+    expect(card).to_contain_text("step 2 of 20")
+    expect(card.get_by_role("button", name="Pause", exact=True)).to_be_in_viewport()
 
 
 def test_the_page_shows_next_times_last_occasions_and_how_a_goal_stands(
@@ -17,7 +27,7 @@ def test_the_page_shows_next_times_last_occasions_and_how_a_goal_stands(
     home, wall = tmp_path / "home", Wall(tmp_path / "ahead")
     with (
         gateway(home, command=wall.command, **wall.environment) as one,
-        visiting(browser, width=1400) as visit,
+        visiting(browser, width=FIRST[0], is_dark=FIRST[1]) as visit,
     ):
         visit.open(link_of(one))
         visit.say("/cron add fresh every 30 minutes echo the news")
@@ -42,15 +52,12 @@ def test_the_page_shows_next_times_last_occasions_and_how_a_goal_stands(
         card = visit.page.locator(".rows > li", has_text="look around")
         expect(card).to_contain_text("step 2 of 20")
         expect(card).to_contain_text("an offline model cannot judge this")
-        visit.picture("schedules-1400-light")
-        with visiting(browser, width=390, height=900, is_dark=True) as phone:
-            phone.open(link_of(one))
-            phone.go("#/schedules")
-            small = phone.page.locator(".rows > li", has_text="look around")
-            expect(small).to_contain_text("step 2 of 20")
-            pause = small.get_by_role("button", name="Pause", exact=True)
-            expect(pause).to_be_in_viewport()
-            phone.picture("schedules-390-dark")
+        visit.picture(f"scheduled-{named(*FIRST)}")
+        for width, is_dark in OTHERS:
+            with visiting(browser, width=width, height=900, is_dark=is_dark) as other:
+                other.open(link_of(one))
+                shows_the_goal(other)
+                other.picture(f"scheduled-{named(width, is_dark)}")
         card.get_by_role("button", name="Pause", exact=True).click()
         expect(card).to_contain_text("paused, step 2 of 20")
         row.get_by_role("button", name="Pause", exact=True).click()
@@ -60,8 +67,8 @@ def test_the_page_shows_next_times_last_occasions_and_how_a_goal_stands(
         assert visit.errors == []
 
         explained = koboshi("explain", "c2", home=home)
-        assert "because its only time has come" in explained.out
+        assert "\nwhy       its only time has come" in explained.out
         goal = koboshi("explain", "g1", home=home)
-        assert "it goes on when a person says /goal resume (rule by-person)" in goal.out
+        assert "\nwhy       it goes on when a person says /goal resume (rule by-person)" in goal.out
         traced = koboshi("trace", "c1", home=home)
         assert "schedule:1" in traced.out

@@ -7,14 +7,22 @@ from pathlib import Path
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.cli.process import Gateway, koboshi, until
+from tests.harness.tally import WANTS_ALL
 
 PICTURES = Path(__file__).resolve().parents[2] / "build" / "browser"
 """What was seen, for a developer who wants to look; no one compares them."""
 WITHIN_MS = 60_000
 ENDLESS = 'script: [{"text":"never said","sleep_ms":600000}]'
 """A turn that is worked on for as long as any person looks."""
+LOOKS = ((1400, False), (390, True), *(((1400, True), (390, False)) if WANTS_ALL else ()))
+"""How wide the window is, and whether it is dark. `make test` has a light desk and a dark phone."""
 
 expect.set_options(timeout=WITHIN_MS)
+
+
+def named(width: int, is_dark: bool) -> str:
+    """A look in words: the end of a picture's name."""
+    return f"{width}-{'dark' if is_dark else 'light'}"
 
 
 def link_of(one: Gateway) -> str:

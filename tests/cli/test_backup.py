@@ -85,6 +85,11 @@ def test_a_file_that_is_none_is_told_with_a_reason(tmp_path: Path) -> None:
         assert why in told.err
         assert "Traceback" not in told.err
 
+    refused = koboshi("restore", str(tmp_path / "b.db"), home=tmp_path / "folder" / "new")
+    assert refused.code == 78
+    assert f"{tmp_path / 'b.db'} is not a file" in refused.err
+    assert not (tmp_path / "folder").exists(), "a home was made for nothing"
+
 
 def test_a_backup_that_is_there_already_is_not_replaced(home: Path) -> None:
     told = koboshi("backup", "create", "--to", the_backup(home), "--json", home=home)

@@ -237,7 +237,9 @@ def test_a_gateway_that_dies_over_and_over_resumes_nothing_and_serves_on(home: P
         until(lambda: held_back in "\n".join(said(home)), "the chat is told so")
         one.wait_state(one.say("b", "echo served"), "done")
         status = koboshi("status", home=home)
-        assert "Interrupted work is paused for ten quiet minutes, or until /resume" in status.out
+        assert (
+            "so interrupted work is paused for ten quiet minutes, or until /resume;" in status.out
+        )
         one.say("a", "echo here I am")
         until(lambda: "here I am" in said(home), "who writes again is answered")
         one.stop()

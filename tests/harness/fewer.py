@@ -152,6 +152,7 @@ WITH_OTHER_VALUES: Families = {
     },
     "browser/test_look": {
         "test_axe_finds_nothing_and_nothing_is_cut_off": 2,
+        "test_keyboard_help_and_reduced_motion": 2,
     },
     "browser/test_chat": {
         "test_a_hit_is_scrolled_to_and_stands_out": 2,

@@ -10,7 +10,7 @@ from anyio import sleep
 from koboshi.app.owned import owned_store
 from koboshi.app.stores import MISSING, is_in_home
 from koboshi.clock import SystemClock
-from koboshi.config import Config
+from koboshi.config import Config, prepare_home
 from koboshi.domain.errors import StoreRefused
 from koboshi.ports.backups import BackupStanding, BackupState
 from koboshi.stores import faults
@@ -72,12 +72,15 @@ def proven(file: Path, tick: Callable[[], None]) -> tuple[int, int, Mapping[str,
 async def restored(
     config: Config, file: Path, *, accepts_loss: bool, tick: Callable[[], None]
 ) -> Restored:
-    """Put the backup into the store. Raises HomeHeld, StoreRefused or StoreFailed; then nothing was
-    changed."""
+    """Put the backup into the store, and make its home once the file has proved whole. Raises
+    ConfigError, HomeHeld, StoreRefused or StoreFailed; then nothing was changed."""
 
     def go_on() -> bool:
         tick()
         return True
+
+    def prepare() -> None:
+        prepare_home(config.home)
 
     if not is_in_home(config):
         try:
@@ -91,8 +94,14 @@ async def restored(
             clock=SystemClock(),
             accepts_loss=accepts_loss,
             go_on=go_on,
+            prepare=prepare,
         )
     crash_at = os.environ.get(faults.VARIABLE, "")
     return await restore_backup(
-        config.home, file, clock=SystemClock(), crash_at=crash_at, go_on=go_on
+        config.home,
+        file,
+        clock=SystemClock(),
+        crash_at=crash_at,
+        go_on=go_on,
+        prepare=prepare,
     )

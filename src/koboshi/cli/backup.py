@@ -131,12 +131,12 @@ def restore(
     import anyio
 
     from koboshi.app.backups import restored
-    from koboshi.config import prepare_home
+    from koboshi.config.home_paths import check_home
 
     with failures_told(as_json):
         config = loaded(home, config_file)
         with bar(not as_json) as show, owner_failures(config.home):
-            prepare_home(config.home)
+            check_home(config.home)
             restoring = partial(
                 restored,
                 config,

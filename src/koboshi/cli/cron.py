@@ -7,7 +7,13 @@ import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
 from koboshi.cli.groups import ListGroup
-from koboshi.cli.options import failures_told, home_options, json_option, show_json
+from koboshi.cli.options import (
+    failures_told,
+    home_options,
+    json_option,
+    place_words,
+    show_json,
+)
 from koboshi.cli.tables import echo_table
 from koboshi.config.problems import escaped
 from koboshi.control.requests import (
@@ -38,6 +44,8 @@ from koboshi.control.time_replies import (
     TimedDone,
 )
 from koboshi.domain.phrases import clock_words, excerpt
+
+TEXT_CHARS_MAX = 400
 
 
 @click.group(cls=ListGroup)
@@ -85,7 +93,7 @@ def show(schedule: str, home: Path | None, config_file: Path | None, as_json: bo
         if as_json:
             show_json(answer)
             return
-        for line in _shown(row):
+        for line in _shown(row, row.reason):
             click.echo(escaped(line))
 
 
@@ -163,31 +171,38 @@ def render_timed(answer: Mapping[str, object]) -> Iterator[str]:
     """What `explain` says of a schedule or a goal."""
     if answer.get("kind") == "schedule":
         told = read_answer(answer, ScheduleExplained)
-        yield from _shown(told.schedule)
-        yield f"because {told.words}"
+        yield from _shown(told.schedule, told.words)
         return
     found = read_answer(answer, GoalExplained)
     row = found.goal
-    yield f"{row.goal} {row.text}: {row.state}, step {row.step} of {row.steps_max}"
-    yield f"in {row.route.channel} {row.route.chat}, for {row.person}"
-    yield from (f"must be true: {each}" for each in row.criteria)
+    yield f"goal {row.goal} of {row.person} ({place_words(row.route)})"
+    yield f"wants     «{excerpt(row.text, TEXT_CHARS_MAX)}»"
+    yield from (f"reached   when {each}" for each in row.criteria)
+    yield f"stands    {row.state}, step {row.step} of {row.steps_max}"
+    yield f"why       {found.words}"
     if row.turn:
-        yield f"judged last: {row.turn}"
-    yield f"because {found.words}"
+        yield f"judged    turn {row.turn} was judged last"
 
 
 def _next(row: ScheduleRow) -> str:
     return clock_words(row.next_ms[0]) if row.next_ms else "-"
 
 
-def _shown(row: ScheduleRow) -> Iterator[str]:
-    yield f"{row.schedule} {row.name}: {row.rule}, {row.state}"
-    if row.reason:
-        yield f"why: {row.reason}"
-    yield f"in {row.route.channel} {row.route.chat}, for {row.person}"
-    yield f"does: {row.prompt or '$ ' + row.command}"
-    yield f"place: {row.place}; if too late: {row.late}; if the last one still runs: {row.overlap}"
-    yield f"next: {', '.join(map(clock_words, row.next_ms)) or 'never'}"
+def _shown(row: ScheduleRow, why: str | None) -> Iterator[str]:
+    yield f"schedule {row.schedule} of {row.person} ({place_words(row.route)})"
+    yield f"name      {row.name}"
+    yield f"does      «{excerpt(row.prompt or '$ ' + row.command, TEXT_CHARS_MAX)}»"
+    yield f"when      {row.rule}"
+    yield f"stands    {row.state}"
+    if why:
+        yield f"why       {why}"
+    yield f"next      {', '.join(map(clock_words, row.next_ms)) or 'never'}"
+    yield f"place     {row.place}"
+    yield f"too late  {row.late}"
+    yield f"overlap   {row.overlap}, if the last one still runs"
+    if row.occasions:
+        yield ""
+        yield "what happened"
     for each in row.occasions[:10]:
         yield f"  {_occasion(each)}"
 

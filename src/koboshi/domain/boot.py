@@ -19,12 +19,13 @@ ENDED_WORDS = {
     EndedHow.REFUSED: "could not start as it was configured",
 }
 BREAKER_WORDS = {
-    Breaker.HALF: "the gateway keeps dying: 3 times or more in 10 minutes. Work that was "
-    "interrupted twice without progress is paused for ten quiet minutes, or until /resume. New "
+    Breaker.HALF: "the gateway keeps dying (3 times or more in 10 minutes), so work that was "
+    "interrupted twice without progress is paused for ten quiet minutes, or until /resume; new "
     "messages are answered as usual",
-    Breaker.OPEN: "the gateway keeps dying: 5 times or more in 10 minutes. Interrupted work is "
-    "paused for ten quiet minutes, or until /resume. New messages are answered as usual",
+    Breaker.OPEN: "the gateway keeps dying (5 times or more in 10 minutes), so interrupted work is "
+    "paused for ten quiet minutes, or until /resume; new messages are answered as usual",
 }
+"""One sentence each: what is held back, why, and until when."""
 _DECIDED = {
     VerdictKind.RESUME: "taken up again",
     VerdictKind.DELIVER: "answered, only to be delivered",

@@ -29,7 +29,8 @@ export class Chat {
     this.rounds = 0; // of following; what is left of an earlier one is not heard
     this.list = h("div", { class: "items", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
     this.tail = h("div", { class: "tail" });
-    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Messages" }, this.list, this.tail);
+    this.queue = h("div", { class: "queue", role: "group", "aria-label": "Queued messages" }); // below what is under way
+    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Messages" }, this.list, this.tail, this.queue);
     this.down = button([icon("down"), h("span", { class: "unseen" }, "To the newest")], () => { this.isAtEnd = true; this.toEnd(); }, { class: "to-end", hidden: true });
     this.keepAtEnd();
     this.composer = new Composer(name, page, { say: (words) => this.say(words.text, words), stop: () => this.say("/stop") });
@@ -63,6 +64,7 @@ export class Chat {
     this.drawn = new Map();
     this.lastDay = "";
     this.list.replaceChildren();
+    this.queue.replaceChildren();
     this.draw();
   }
 
@@ -190,7 +192,7 @@ export class Chat {
       this.down.hidden = this.isAtEnd;
     }, { passive: true });
     this.sizes = new ResizeObserver(() => this.toEnd());
-    for (const each of [this.list, this.tail, this.scroller]) this.sizes.observe(each);
+    for (const each of [this.list, this.tail, this.queue, this.scroller]) this.sizes.observe(each);
   }
 
   toEnd() {
@@ -219,16 +221,25 @@ export class Chat {
     const before = this.drawn.get(item.key);
     if (before?.version === item.version) return;
     const element = itemElement(item, this.acts);
-    if (before) {
-      openAgain(element, openKeys(before.element));
-      before.element.replaceWith(element);
-    } else {
-      const today = day(Date.parse(item.at));
-      if (today !== this.lastDay) this.list.append(dayElement(today));
-      this.lastDay = today;
-      this.list.append(element);
-    }
-    this.drawn.set(item.key, { version: item.version, element });
+    const isQueued = Boolean(item.isQueued);
+    this.drawn.set(item.key, { version: item.version, element, isQueued });
+    if (before) openAgain(element, openKeys(before.element));
+    if (before?.isQueued === isQueued) return before.element.replaceWith(element);
+    before?.element.remove();
+    if (isQueued) return this.queue.append(element);
+    if (before) return this.list.insertBefore(element, this.firstOf(item));
+    const today = day(Date.parse(item.at));
+    if (today !== this.lastDay) this.list.append(dayElement(today));
+    this.lastDay = today;
+    this.list.append(element);
+  }
+
+  // A message that was queued stands before what its turn has said since; null: nothing yet.
+  firstOf({ key, turn }) {
+    const { items } = this.model;
+    const since = items.slice(items.findIndex((each) => each.key === key) + 1);
+    const first = turn ? since.find((each) => each.turn === turn && each.type !== "message") : null;
+    return this.drawn.get(first?.key)?.element ?? null;
   }
 
   standingElement() {

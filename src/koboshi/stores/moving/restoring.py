@@ -34,14 +34,16 @@ def restore_to_server(
     clock: Clock,
     accepts_loss: bool,
     go_on: Callable[[], bool] = lambda: True,
+    prepare: Callable[[], None] = lambda: None,
 ) -> Restored:
     """Put the rows of the backup into an empty database: all of them, or none. What they owe to
-    people is held.
+    people is held. `prepare` makes the home, and is called for a whole backup only.
 
     Raises HomeHeld while a gateway runs, StoreRefused for a file that is no whole backup and for a
     database with rows that count, and StoreFailed where the server cannot be used now.
     """
     proven = prove(backup, go_on)
+    prepare()
     lock = lock_now(home, clock=clock, who="koboshi restore")
     copy = home / COPY_NAME
     try:

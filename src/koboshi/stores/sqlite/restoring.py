@@ -36,8 +36,10 @@ async def restore_backup(
     clock: Clock,
     crash_at: str = "",
     go_on: Callable[[], bool] = lambda: True,
+    prepare: Callable[[], None] = lambda: None,
 ) -> Restored:
-    """Own the home for a moment and put a copy of the backup into it.
+    """Own the home for a moment and put a copy of the backup into it. `prepare` makes the home,
+    and is called for a whole backup only.
 
     Raises HomeHeld while a gateway runs, StoreRefused for a file that is no whole backup; then
     nothing was changed.
@@ -47,6 +49,7 @@ async def restore_backup(
     if path.exists() and path.samefile(backup):
         raise StoreRefused(f"{backup} is the database itself, and no backup")
     proven = prove(backup, go_on)
+    prepare()
     lock = await take_lock(home, wait_seconds=0, clock=clock, who="koboshi restore")
     try:
         at = datetime.fromtimestamp(clock.now_ms() / 1000, tz=UTC)
