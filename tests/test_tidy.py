@@ -92,6 +92,7 @@ CLOCK_READERS = frozenset(
 MAY_WRITE_SQL = frozenset(
     {
         "src/koboshi/app/moving_in/openclaw.py",  # reads the database of another program
+        "src/koboshi/app/moving_in/talks.py",  # likewise
         "src/koboshi/stores/moving/table_rows.py",
         "src/koboshi/stores/postgres/changes.py",
         "src/koboshi/stores/postgres/schema.py",

@@ -1,7 +1,7 @@
 """Everything that a plug-in is made with. The gateway itself does not import this."""
 
 from koboshi.channels.common.optional import OptionalParts
-from koboshi.domain.errors import ChannelUnusable, FileNotHad, ModelBusy, ModelRefused
+from koboshi.domain.errors import ChannelUnusable, FileNotHad, ModelBusy, ModelCut, ModelRefused
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.inbox import Words
@@ -33,6 +33,7 @@ __all__ = [
     "Later",
     "Model",
     "ModelBusy",
+    "ModelCut",
     "ModelRefused",
     "ModelReply",
     "ModelSetting",

@@ -11,12 +11,27 @@ from pathlib import Path
 
 import pytest
 
+from koboshi.domain.ids import ChannelName
+from koboshi.domain.memory import Scope, ScopeKind
+from koboshi.tools.elsewhere import TalksElsewhere
 from tests.cli.process import koboshi, starting, until
 from tests.harness.moving import STEPS, migrate, remains, remembered, rows
 from tests.harness.other_homes import hermes_home, lease_of, openclaw_home, print_of
 
 HOMES: dict[str, Callable[[Path], Path]] = {"hermes": hermes_home, "openclaw": openclaw_home}
+CHANNEL, PAGE = ChannelName("telegram:main"), ChannelName("web:main")
 OWNERS = {"hermes": "telegram:1001", "openclaw": "telegram:3001"}
+
+
+def heard(
+    talks: TalksElsewhere,
+    name: str,
+    channel: ChannelName = CHANNEL,
+    kind: ScopeKind = ScopeKind.PERSON,
+) -> list[str]:
+    """What is found of what was said before, newest first."""
+    scope = Scope(channel=channel, kind=kind, name=name)
+    return [each.text for each in talks.find(scope, "heron", 9)]
 
 
 def test_a_plan_changes_nothing_and_shows_no_secret(tmp_path: Path) -> None:
@@ -34,7 +49,7 @@ def test_a_plan_changes_nothing_and_shows_no_secret(tmp_path: Path) -> None:
     stays = {each["what"]: each["why"] for each in done.document["stays"]}
     assert stays["telegram @ann"] == "it is no stable id of a person"
     assert "signal" in stays
-    assert "conversations" in stays
+    assert stays["conversations: 2 messages in groups, and of other people"]
 
 
 @pytest.mark.parametrize("source", HOMES)
@@ -63,6 +78,11 @@ def test_a_home_moves_in_once(tmp_path: Path, source: str) -> None:
     assert "Boil" in (home / "skills" / "tea" / "SKILL.md").read_text()
     assert not (home / "skills" / "tea" / "out").exists(), "a link that leads elsewhere"
     assert not (home / "incoming").exists()
+    talks = TalksElsewhere(home=home)
+    assert heard(talks, owner) == ["A heron, noted.", "my heron lives at the lake"]
+    other = {"hermes": "1002", "openclaw": "3002"}[source]
+    assert len(heard(talks, other)) == len(heard(talks, "", PAGE)) == 1
+    assert heard(talks, "9999") == heard(talks, owner, kind=ScopeKind.CHAT) == []
     states = {state for _, _, _, state, _ in found["schedules"]}  # type: ignore[attr-defined]
     assert states == {"paused"}
     roles = {person: role for _, person, _, role in found["people"]}  # type: ignore[attr-defined]

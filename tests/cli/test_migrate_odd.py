@@ -15,7 +15,9 @@ from koboshi.app.moving_in.hermes import read_hermes
 from koboshi.app.moving_in.moving import move_in
 from koboshi.app.moving_in.openclaw import read_openclaw
 from koboshi.app.moving_in.staging import baggage_of
+from koboshi.app.moving_in.talks import LOCAL, take_hermes_talks
 from koboshi.config import Config, prepare_home
+from koboshi.domain.talk_elsewhere import FILE_BYTES_MAX, SAID_CHARS_MAX, SaidElsewhere, lines_of
 from koboshi.tools.skills import SkillFolder
 from tests.harness.moving import rows
 from tests.harness.other_homes import hermes_home, job, openclaw_home
@@ -191,3 +193,24 @@ def test_the_workspace_is_found_as_openclaw_finds_it(
 
     assert [words for _, words in found.memory] == ["The server is called kiri"]
     assert [target for _, target in found.copies] == ["skills/tea"]
+
+
+def test_conversations_that_cannot_be_read_stay_and_the_newest_of_too_many_come(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "state.db").write_bytes(b"no database" * 500)
+    found = OtherHome(source="hermes", folder=tmp_path)
+    take_hermes_talks(found)
+    assert [what for what, _ in found.left] == [f"conversations in {tmp_path / 'state.db'}"]
+
+    for number in range(2_500):
+        text = f"{number} " + "x" * (SAID_CHARS_MAX - 10)
+        at_ms = 1_780_000_000_000 - number
+        said = SaidElsewhere(gateway="Hermes", at_ms=at_ms, is_persons=True, text=text)
+        for _ in range(2 if number < 9 else 1):
+            found.hear(LOCAL, said)
+    kept = found.talks[LOCAL]
+    assert [each.text.split()[0] for each in kept] == [str(each) for each in range(len(kept))]
+    assert len(lines_of(kept).encode()) <= FILE_BYTES_MAX
+    found.leave_talks()
+    assert found.left[-1][0] == f"conversations: the {2_500 - len(kept)} oldest messages"

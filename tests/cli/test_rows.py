@@ -12,14 +12,17 @@ import pytest
 
 from koboshi.cli.trace import render_trace
 from koboshi.control.handle import answer
+from koboshi.domain.action import BY_GATEWAY
 from koboshi.domain.command import CommandName
 from koboshi.domain.outbox import DeliveryState, Postpone, Settle
+from koboshi.domain.process import ProcessState
+from koboshi.domain.transcript import Effect, Reply
 from koboshi.ports.views import Page, Trace
 from tests.cli.process import gateway, koboshi
 from tests.harness.asked_owner import jobs
 from tests.harness.backends import SqliteBackend
 from tests.harness.fake_time import HOUR_MS
-from tests.harness.homes import Home
+from tests.harness.homes import Home, a_call
 
 
 @pytest.fixture
@@ -247,6 +250,35 @@ async def test_the_way_of_a_message_leads_to_the_ids_of_the_platform(home: Home)
     lines = list(render_trace(msgspec.convert(said, Trace), home.clock.now_ms(), UTC))
     assert lines[0] == "arrived   over web:main as tg-4711"
     assert any("delivered as p2" in line for line in lines)
+
+
+async def test_the_way_of_a_command_without_a_model_is_told_with_its_code(home: Home) -> None:
+    """The gateway itself runs the command of a schedule."""
+    claim = await home.work_on("one", key="tg-1")
+    own = Reply(text="", model=BY_GATEWAY)
+    proposed = (a_call("terminal", effect=Effect.RESUMABLE),)
+    (step,) = await home.store.turns.append(claim, own, proposed)
+    assert isinstance(step.body, Reply)
+    call_id = step.body.calls[0].call_id
+    await home.start(claim, call_id)
+    process = await home.store.processes.begin(
+        claim, call_id, command="false", workdir=".", is_foreground=True
+    )
+    await home.store.processes.ended(
+        process.process_id,
+        ProcessState.EXITED,
+        exit_code=3,
+        reason="it ended by itself",
+        ended_ms=home.clock.now_ms(),
+    )
+    await home.finish(claim, call_id)
+
+    said = await ask(home, "trace", what="tg-1")
+    lines = list(render_trace(msgspec.convert(said, Trace), home.clock.now_ms(), UTC))
+    assert f"  terminal ({call_id}) ended: exit code 3" in lines
+    told = "\n".join(lines)
+    assert "the gateway runs the command itself; no model is asked" in told
+    assert "the model replied" not in told
 
 
 async def test_the_way_of_a_command_is_its_reply(home: Home) -> None:

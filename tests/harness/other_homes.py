@@ -52,7 +52,35 @@ def hermes_home(folder: Path) -> Path:
         job("c3", "past", "telegram:1001", {"kind": "once", "run_at": "2020-01-01T10:00:00+00:00"}),
     ]
     _write(folder / "cron" / "jobs.json", json.dumps({"jobs": jobs}))
+    _hermes_talks(folder / "state.db")
     return folder
+
+
+def _hermes_talks(file: Path) -> None:
+    state = apsw.Connection(str(file))
+    state.execute(
+        "CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, user_id TEXT, chat_type TEXT);"
+        "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT,"
+        " timestamp REAL);"
+    )
+    parts = json.dumps([{"type": "text", "text": "the heron at the lake"}, {"type": "image_url"}])
+    for number, (source, user, kind, role, said) in enumerate(
+        (
+            ("telegram", "1001", "dm", "user", "my heron lives at the lake"),
+            ("telegram", "1001", "dm", "assistant", "A heron, noted."),
+            ("telegram", "1001", "dm", "tool", "heron.txt"),
+            ("telegram", "1002", "dm", "user", f"\x00json:{parts}"),
+            ("telegram", "1001", "group", "user", "a heron in the group"),
+            ("telegram", "9999", "dm", "user", "the heron of a stranger"),
+            ("cli", None, None, "user", "the heron at the terminal"),
+        )
+    ):
+        name = f"{source}-{user}-{kind}"
+        row = (name, source, user, kind)
+        state.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?)", row)
+        told = (number, name, role, said, 1_780_000_000.5 + number)
+        state.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?)", told)
+    state.close()
 
 
 def openclaw_home(folder: Path) -> Path:
@@ -101,7 +129,50 @@ def openclaw_home(folder: Path) -> Path:
                 "payload": {"kind": "agentTurn", "message": f"Do {name}"}}  # fmt: skip
         state.execute("INSERT INTO cron_jobs VALUES ('', ?, ?)", (name, json.dumps(told)))
     state.close()
+    (folder / "agents" / "main" / "agent").mkdir(parents=True)
+    _openclaw_talks(folder / "agents" / "main" / "agent" / "openclaw-agent.sqlite")
     return folder
+
+
+def _openclaw_talks(file: Path) -> None:
+    state = apsw.Connection(str(file))
+    state.execute(
+        "CREATE TABLE session_windows (session_id TEXT PRIMARY KEY, session_key TEXT);"
+        "CREATE TABLE conversations (conversation_id TEXT PRIMARY KEY, channel TEXT, kind TEXT,"
+        " peer_id TEXT);"
+        "CREATE TABLE session_conversations (session_id TEXT, conversation_id TEXT, role TEXT);"
+        "CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT,"
+        " created_at INTEGER);"
+    )
+    noted: list[dict[str, str]] = [{"type": "text", "text": "A heron, noted."}]
+    talks: tuple[tuple[str, tuple[str, ...], str, object], ...] = (
+        ("agent:main:main", ("3001",), "user", "my heron lives at the lake"),
+        ("agent:main:main", (), "assistant", noted),
+        ("agent:main:telegram:direct:3002", (), "user", "the heron of another"),
+        ("agent:main:telegram:direct:9999", (), "user", "the heron of a stranger"),
+        ("agent:main:telegram:group:-7", (), "user", "a heron in the group"),
+        ("agent:two:main", ("3001", "3002"), "user", "a heron of several"),
+        ("agent:main:dashboard:1", (), "user", "the heron at the page"),
+        ("agent:three:main", (), "user", "a heron of no one known"),
+    )
+    for number, (key, peers, role, content) in enumerate(talks):
+        state.execute("INSERT OR IGNORE INTO session_windows VALUES (?, ?)", (key, key))
+        for peer in peers:
+            place = f"{key}-{peer}"
+            told = (place, "telegram", "direct", f"telegram:{peer}")
+            state.execute("INSERT INTO conversations VALUES (?, ?, ?, ?)", told)
+            state.execute(
+                "INSERT INTO session_conversations VALUES (?, ?, 'primary')", (key, place)
+            )
+        message = {"role": role, "content": content, "timestamp": 1_780_000_000_500 + number}
+        if "three" in key:
+            message["__openclaw"] = {"senderIsOwner": False}
+        told_event = {"type": "message", "id": str(number), "message": message}
+        event = json.dumps(told_event, separators=(",", ":"))
+        row = (key, number, event, 1_790_000_000_000)
+        state.execute("INSERT INTO transcript_events VALUES (?, ?, ?, ?)", row)
+    state.execute("INSERT INTO transcript_events VALUES ('agent:main:main', 99, 'no json', 1)")
+    state.close()
 
 
 def lease_of(folder: Path, pid: int) -> None:

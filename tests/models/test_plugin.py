@@ -65,7 +65,7 @@ async def test_it_is_made_once_and_with_its_setting_when_it_is_first_asked() -> 
     assert made == [SETTING]
     assert "secret" not in repr(SETTING)
     reply = await model.respond(REQUEST)
-    assert (reply.text, reply.model) == ("hello", "parrot:grey")
+    assert (reply.text, reply.model, reply.is_cut) == ("hello", "parrot:grey", False)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ help, and nothing heavy is loaded for it."""
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from anyio import create_task_group, fail_after
@@ -15,7 +16,7 @@ from tests.fakes.model_servers import anthropic_form, google_form, openai_form
 from tests.fakes.model_servers.server import Answer, Received, serving
 from tests.models.asking import HELLO, KEY, PAUSE, Line, asked, call, called, found, said
 from tests.models.conftest import Opened
-from tests.models.forms import ANTHROPIC, OPENAI
+from tests.models.forms import ANTHROPIC, OPENAI, RESPONSES
 
 HEAVY = ("anthropic", "google", "httpx2", "openai", "pydantic", "pydantic_ai")
 LIBRARIES = ("anthropic", "google.genai", "openai", "pydantic_ai", "pydantic")
@@ -227,6 +228,9 @@ async def test_a_server_like_anthropic_is_found_with_and_without_its_version(
     assert line.requests[0].headers["x-api-key"] == KEY
 
 
+HI = google_form.event([{"text": "Hi."}], "STOP")
+
+
 def google_line(*pieces: bytes) -> Line:
     def answer(received: Received) -> Answer:
         return google_form.complain(received) or google_form.stream(*pieces)
@@ -247,6 +251,40 @@ async def test_google_answers_and_calls(opened: Opened) -> None:
     assert [(each.tool, each.arguments) for each in reply.calls] == [("pause", '{"seconds":1}')]
     assert reply.calls[0].provider_id
     assert [content["role"] for content in line.last["contents"]] == ["user", "model", "user"]
+
+
+OWN = "http://127.0.0.1:8000"
+
+
+@pytest.mark.parametrize(
+    "name,base_url,place",
+    [
+        ("openai:m", "", "max_completion_tokens"),
+        ("openai:m", "https://x.openai.azure.com/v1", "max_completion_tokens"),
+        ("openai:m", f"{OWN}/v1", "max_tokens"),
+        ("ollama:m", "", "max_tokens"),
+        ("openai-responses:m", f"{OWN}/v1", "max_output_tokens"),
+        ("anthropic:claude-test", "", "max_tokens"),
+        ("google:gemini-m", "", "maxOutputTokens"),
+    ],
+)
+async def test_the_longest_reply_is_told_where_there_is_one(
+    opened: Opened, name: str, base_url: str, place: str
+) -> None:
+    """Issue 21: no reply is longer than what was reserved for it."""
+    lines = {"anthropic": anthropic_line(), "google": google_line(HI)}
+    of_responses = Line(lambda _: RESPONSES.text("Ok."))
+    lines |= {"openai-responses": of_responses}
+    line = lines.get(name.partition(":")[0]) or openai_line()
+    model = opened(name, base_url=base_url, api_key=KEY, transport=line)
+
+    await model.respond(replace(HELLO, tokens_out_max=321))
+    bounded = line.last.get("generationConfig", line.last)
+    assert {name: count for name, count in bounded.items() if count == 321} == {place: 321}
+
+    await model.respond(HELLO)
+    assert "321" not in json.dumps(line.last)
+    assert place not in json.dumps(line.last) or name.startswith("anthropic:")
 
 
 async def test_google_over_a_real_connection(opened: Opened) -> None:

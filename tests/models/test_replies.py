@@ -5,7 +5,7 @@ import json
 import pytest
 from anyio import create_task_group
 
-from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.domain.errors import ModelBusy, ModelCut, ModelRefused
 from koboshi.ports.model import CallRequest
 from tests.fakes.model_servers import anthropic_form, openai_form
 from tests.models.asking import HELLO, PAUSE, asked, said
@@ -97,7 +97,7 @@ async def test_an_empty_reply_is_a_reply_without_words(place: Place) -> None:
 async def test_a_text_at_the_limit_of_length_is_a_reply(place: Place) -> None:
     reply = await place.model(place.form.reply(("Hel",), (), place.form.length)).respond(HELLO)
 
-    assert reply.text == "Hel"
+    assert (reply.text, reply.is_cut) == ("Hel", True)
 
 
 @pytest.mark.parametrize("arguments", [(), ("{}",), ('{"seconds": 1}',), ('{"sec',)])
@@ -107,7 +107,7 @@ async def test_a_call_at_the_limit_of_length_does_not_count(
     calls = (("id_a", "pause", arguments),)
     model = place.model(place.form.reply((), calls, place.form.length))
 
-    with pytest.raises(ModelBusy):
+    with pytest.raises(ModelCut):
         await model.respond(HELLO)
 
 

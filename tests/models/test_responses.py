@@ -190,7 +190,9 @@ async def test_a_text_that_was_cut_at_its_length_counts(
     pieces = responses_form.incomplete("max_output_tokens", responses_form.message("half a"))
     server.answers += [Answer(pieces=tuple(pieces))]
 
-    assert (await model.respond(HELLO)).text == "half a"
+    reply = await model.respond(HELLO)
+
+    assert (reply.text, reply.is_cut) == ("half a", True)
 
 
 async def test_items_that_are_told_only_in_the_end_count(

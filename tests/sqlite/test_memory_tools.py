@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from koboshi.domain.ids import CallId
+from koboshi.domain.memory import Scope, ScopeKind
 from koboshi.domain.route import Route
+from koboshi.domain.talk_elsewhere import FOLDER, SaidElsewhere, file_of, lines_of
 from koboshi.domain.transcript import Effect, Need
 from koboshi.domain.turn import Claim
 from koboshi.ports.tool import Tool, ToolContext, ToolFailed
+from koboshi.runtime.erasing import Erasing
+from koboshi.tools.elsewhere import TalksElsewhere
 from koboshi.tools.memory import memory_tool, recall_tool, skill_tool
 from koboshi.tools.skills import SkillFolder
 from tests.harness.homes import WEB, Home
@@ -54,6 +58,41 @@ async def test_recall_gives_passages_with_their_times(home: Home) -> None:
         ("person", "the plum is ripe"),
     ]
     assert "nothing found" in await run(tool, claim, query="pear")
+
+
+async def test_recall_finds_what_its_person_said_with_another_gateway(
+    home: Home, tmp_path: Path
+) -> None:
+    """Issue 21: read-only, for this person alone, never in a group, and gone when it is erased."""
+    await home.answer(await home.work_on("the plum is ripe"), "a plum")
+    await home.deliver()
+    claim = await home.work_on("what was ripe?")
+    scope = (await home.store.memory.look(claim)).scope
+    for place, person, words in (
+        (scope.channel, scope.name, f"my plum {'and ' * 2_000}"),
+        (scope.channel, "eve", "the plum of eve"),
+    ):
+        file = tmp_path / file_of("hermes", place, person)
+        file.parent.mkdir(exist_ok=True)
+        said = SaidElsewhere(gateway="", at_ms=1_780_000_000_000, is_persons=True, text=words)
+        file.write_text(f"no line\n{lines_of([said])}[1, 2, 3]\n")
+    tool = recall_tool(home.store.memory, lambda: UTC, TalksElsewhere(home=tmp_path))
+
+    *own, before = json.loads(await run(tool, claim, query="plum"))["found"]
+    assert len(own) == 2
+    assert (before["from"], before["by"]) == ("Hermes", "person")
+    assert before["on"] == "2026-05-28"
+    assert before["said"].startswith("my plum and")
+    assert len(before["said"]) < 700
+    assert len(json.loads(await run(tool, claim, query="plum", limit=2))["found"]) == 2
+    group = Scope(channel=scope.channel, kind=ScopeKind.CHAT, name=scope.name)
+    assert TalksElsewhere(home=tmp_path).find(group, "plum", 9) == ()
+
+    await home.store.erasures.erase(scope.channel, scope.name, "operator")
+    assert await Erasing(store=home.store, workdir=tmp_path / "work", home=tmp_path).finish()
+    assert TalksElsewhere(home=tmp_path).find(scope, "plum", 9) == ()
+    left = [each.name for each in (tmp_path / FOLDER).iterdir()]
+    assert left == [Path(file_of("hermes", scope.channel, "eve")).name]
 
 
 async def test_a_skill_is_read_by_its_name(home: Home, tmp_path: Path) -> None:

@@ -55,9 +55,9 @@ def migrate(
     """Move the home of Hermes or OpenClaw in: first the plan, with --apply the move.
 
     Tokens, people (as members), model, MCP servers, memory (the owner's), skills, schedules
-    (paused) and the system prompt come along; conversations do not. Their gateway and ours must be
-    stopped. Nothing of theirs is changed. Killed half-way, nothing or all has moved; a second time
-    changes nothing.
+    (paused) and the system prompt come along. Private conversations are copied for the tool
+    `recall`, each for its person. Their gateway and ours must be stopped. Nothing of theirs is
+    changed. Killed half-way, nothing or all has moved; a second time changes nothing.
     """
     import anyio
 

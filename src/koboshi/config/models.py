@@ -115,7 +115,8 @@ class BudgetConfig(Section, frozen=True, kw_only=True):
     unpriced: Annotated[float, Meta(gt=0, le=1_000_000,
         description="dollars for a million tokens of a model whose price is not known")] = 10
     reply_tokens: Annotated[int, Meta(ge=1, le=1_000_000,
-        description="how long a reply is reckoned to be before it is there")] = 4_000
+        description="how long a reply may be where a limit counts it: so much is reserved for it, "
+        "and the provider is told")] = 4_000
 
 
 class LinkConfig(Section, frozen=True, kw_only=True):

@@ -1,8 +1,9 @@
 """What may be spent in a day: limits, what a call reserves, and when it is too much. Pure.
 
 All amounts are integers of one unit: millionths of a dollar, or tokens. A call reserves its
-estimate before it is made, and its reply settles it. So what is used and reserved passes a limit by
-at most one reply: a call that would pass it is admitted only if nothing else is reserved.
+estimate before it is made, and its reply settles it. The provider is told to write no more than was
+reserved. So what is used and reserved passes a limit by at most one reply: a call that would pass
+it is admitted only if nothing else is reserved.
 """
 
 from dataclasses import dataclass
@@ -77,6 +78,8 @@ class Bill:
     """A call that reserved its estimate."""
 
     bill_id: int
+    is_limited: bool = True
+    """Whether any limit counts it: then its reply may be no longer than was reserved."""
 
 
 class OverBudget(KoboshiError):

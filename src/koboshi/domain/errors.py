@@ -112,6 +112,11 @@ class ModelBusy(KoboshiError):
         return self._trouble or trouble_of_status(self.status, is_refusal=False)
 
 
+class ModelCut(ModelBusy):
+    """The reply reached its longest in the middle of a call: with the same bound, asking again does
+    not help."""
+
+
 class ModelRefused(KoboshiError):
     """The model will not answer this request, however often it is asked."""
 

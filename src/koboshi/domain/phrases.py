@@ -10,6 +10,7 @@ NO = Choice(choice_id="no", label="No")
 YES_NO = (Choice(choice_id="yes", label="Yes"), NO)
 ALWAYS = Choice(choice_id="always", label="Yes, and always for this command in this chat")
 
+REPLY_CUT = "(Cut here: the reply reached the longest that it may be. Write “go on” for the rest.)"
 DUPLICATE_LABEL = "(may be a duplicate: my connection broke while I was sending this)\n"
 
 
@@ -263,4 +264,11 @@ def undelivered(lost: Sequence[DeliveryId]) -> str:
     return (
         f"{begin} could not be delivered: {listed}. Ask me again for what is missing, or let the "
         f"operator of this gateway send {them} again: `koboshi outbox retry {names[0]}`."
+    )
+
+
+def call_cut(tokens_max: int) -> str:
+    return (
+        f"the reply was longer than the {tokens_max:,} tokens that the budget reserves for one "
+        "(budget.reply_tokens), and was cut in the middle of a call"
     )

@@ -8,7 +8,7 @@ the same lines from the views, and the events that the page and the chat get car
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from koboshi.domain.action import EMPTY_REPLY
+from koboshi.domain.action import EMPTY_REPLY, OWN_REPLY
 from koboshi.domain.agent_death import death_words
 from koboshi.domain.boot import ENDED_WORDS
 from koboshi.domain.goal import GoalRule
@@ -210,8 +210,10 @@ def _of_step(line: Happening, tools: Mapping[str, str]) -> str | None:
             return None  # the turn's own line says so
         case "note" if cause == ENDED:
             return None  # likewise
+        case "reply" if cause == OWN_REPLY:
+            return "the gateway runs the command itself; no model is asked"
         case "reply":
-            return "the model replied"
+            return "the agent replied" if cause == "agent" else "the model replied"
         case "result":
             call_id = cause.removeprefix("call:")
             tool = tools.get(call_id)

@@ -98,7 +98,7 @@ def _reserve(
         amount=amount,
         now=tx.now_ms,
     )
-    return Bill(bill_id=bill_id)
+    return Bill(bill_id=bill_id, is_limited=bool(purses))
 
 
 def _settle(tx: Transaction, row: Row, paid: int | None) -> None:

@@ -21,6 +21,7 @@ from koboshi.domain.media import shelved
 from koboshi.domain.role import PEOPLE_FOLDER
 from koboshi.domain.schedule import ScheduleEvent
 from koboshi.domain.session import Session
+from koboshi.domain.talk_elsewhere import files_of
 from koboshi.domain.transcript import Note
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.kernel.children import end_children_of
@@ -139,6 +140,8 @@ def _empty(
     files = [*_received(tx.rows("erased_entries", **place)), *_sent(tx, turns, chats)]
     files += _erase_steps(tx, turns, person)
     files += erase_memories(tx, channel, person, turns=turns, chats=chats)
+    if person is not None:
+        files += [f"home:{file}" for file in files_of(channel, person)]
     erased = tx.change("erase_entries", **place, nothing=NOTHING, now=tx.now_ms)
     rest: dict[str, Value] = {"turns": turns, "sessions": chats, "erased": ERASED}
     tx.change("erase_deliveries", **rest, now=tx.now_ms)

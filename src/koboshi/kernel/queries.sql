@@ -2338,8 +2338,10 @@ FROM outbox WHERE session_id = :session_id
 ORDER BY delivery_id;
 
 -- name: view_calls_of_turn
--- The calls of a turn, and how they ended.
-SELECT {call}, outcome
+-- The calls of a turn, how they ended, and the codes of commands that were waited for.
+SELECT {call}, outcome,
+    (SELECT p.exit_code FROM processes AS p
+     WHERE p.turn_id = calls.turn_id AND p.call_id = calls.call_id AND p.foreground = 1)
 FROM calls WHERE turn_id = :turn_id ORDER BY place;
 
 -- name: turn_messages

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from koboshi.domain import phrases
+from koboshi.domain.action import BY_GATEWAY, OWN_REPLY
 from koboshi.domain.command import ActionStanding, OperatorAction
 from koboshi.domain.errors import Fenced
 from koboshi.domain.files import OutFile, Parcel
@@ -134,7 +135,8 @@ class TurnVerbs:
             progress(tx, claim)
             seq = tx.next_step()
             stored = tuple(call_at(seq, place, call) for place, call in enumerate(calls))
-            step = own_step(tx, claim, "model", replace(reply, calls=stored), seq=seq)
+            by = OWN_REPLY if reply.model == BY_GATEWAY else "model"
+            step = own_step(tx, claim, by, replace(reply, calls=stored), seq=seq)
             for place, call in enumerate(stored):
                 propose(tx, claim, seq * 1_000 + place, call)
             return (step,)

@@ -25,7 +25,7 @@ SHOWN_FROM = 20
 
 
 def call_view(row: Row) -> CallView:
-    *columns, outcome = row
+    *columns, outcome, exit_code = row
     record = call_of(tuple(columns))
     return CallView(
         call_id=record.call.call_id,
@@ -36,6 +36,7 @@ def call_view(row: Row) -> CallView:
         finished_ms=record.finished_ms,
         skipped_ms=record.skipped_ms,
         outcome=maybe_text(outcome),
+        exit_code=maybe_number(exit_code),
     )
 
 

@@ -41,6 +41,13 @@ def settings_for(endpoint: Endpoint) -> ModelSettings:
     return ModelSettings(cache=True) if is_original else ModelSettings()
 
 
+def bounded(settings: ModelSettings, tokens_out_max: int | None) -> ModelSettings:
+    """The same, for a reply that may be no longer than this."""
+    if tokens_out_max is None:
+        return settings
+    return {**settings, "max_tokens": tokens_out_max}
+
+
 def _anthropic(endpoint: Endpoint, http: httpx2.AsyncClient) -> Model:
     from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import AnthropicModel

@@ -25,9 +25,10 @@ from pydantic_ai.messages import (
     ToolCallPartDelta,
 )
 from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
 
 from koboshi.domain.errors import ModelBusy, ModelRefused
-from koboshi.models.clients import open_client, open_http, settings_for
+from koboshi.models.clients import bounded, open_client, open_http, settings_for
 from koboshi.models.conversation import messages_of, parameters_of, record_message
 from koboshi.models.endpoint import Endpoint
 from koboshi.models.failures import PROVIDER_ERRORS, failure_of
@@ -58,7 +59,8 @@ class Engine:
 
     async def respond(self, request: Request, on_text: Callable[[str], None] | None) -> ModelReply:
         watch = _Watch(on_text, self._limits.reply_chars_max)
-        pieces = self._pieces(self._messages(request), parameters_of(request))
+        settings = bounded(self._settings, request.tokens_out_max)
+        pieces = self._pieces(self._messages(request), parameters_of(request), settings)
         with _within(self._limits.total_s, "did not finish its reply"):
             async with aclosing(pieces):
                 async for piece in pieces:
@@ -77,12 +79,15 @@ class Engine:
 
     def _reply(self, response: ModelResponse) -> ModelReply:
         reply = reply_of(response, self._endpoint.name)
-        if response.finish_reason == "length":
+        if reply.is_cut:
             log.warning("reply_cut_at_length", model=reply.model, tokens=reply.tokens_out)
         return reply
 
     async def _pieces(
-        self, messages: list[ModelMessage], parameters: ModelRequestParameters
+        self,
+        messages: list[ModelMessage],
+        parameters: ModelRequestParameters,
+        settings: ModelSettings,
     ) -> AsyncGenerator[ModelResponseStreamEvent | ModelResponse]:
         """What comes from the provider, piece by piece; at the end of the stream, all of it."""
         try:
@@ -92,7 +97,7 @@ class Engine:
                         model_request_stream(
                             self._client,
                             messages,
-                            model_settings=self._settings,
+                            model_settings=settings,
                             model_request_parameters=parameters,
                             instrument=False,
                         )

@@ -122,4 +122,5 @@ class PluginModel:
             tokens_in=int(reply.tokens_in),
             tokens_out=int(reply.tokens_out),
             raw=reply.raw,
+            is_cut=bool(reply.is_cut) and not calls,
         )

@@ -10,7 +10,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
 )
 
-from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.domain.errors import ModelBusy, ModelCut, ModelRefused
 from koboshi.models.wording import (
     BROKE_OFF,
     CUT_AT_LENGTH,
@@ -33,10 +33,11 @@ def reply_of(response: ModelResponse, name: str) -> ModelReply:
     _require_end(response)
     _require_form(response)
     parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
-    calls = tuple(_call_of(part) for part in parts)
-    if calls and response.finish_reason == "length":
+    is_cut = response.finish_reason == "length"
+    if parts and is_cut:
         # The last call may be cut, and its arguments a valid beginning.
-        raise ModelBusy(CUT_AT_LENGTH)
+        raise ModelCut(CUT_AT_LENGTH)
+    calls = tuple(_call_of(part) for part in parts)
     if not calls and response.finish_reason == "tool_call":
         raise ModelBusy(NO_CALL)
     return ModelReply(
@@ -46,6 +47,7 @@ def reply_of(response: ModelResponse, name: str) -> ModelReply:
         tokens_in=_count(response.usage.input_tokens),
         tokens_out=_count(response.usage.output_tokens),
         raw=_raw_of(response),
+        is_cut=is_cut,
     )
 
 

@@ -30,6 +30,9 @@ class Request:
     """The reply is a summary of the steps, not the next one of the conversation."""
     wants_verdict: bool = False
     """The reply is a verdict about a goal, as one JSON object."""
+    tokens_out_max: int | None = None
+    """The longest that the reply may be, thoughts and calls included: so much is reserved for it.
+    None: as long as the model likes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,8 @@ class ModelReply:
     tokens_in: int = 0
     tokens_out: int = 0
     raw: str = ""
+    is_cut: bool = False
+    """The text is not whole: it reached the longest that it may be."""
 
 
 OnText: TypeAlias = Callable[[str], None]
@@ -57,6 +62,6 @@ OnText: TypeAlias = Callable[[str], None]
 
 class Model(Protocol):
     async def respond(self, request: Request, on_text: OnText | None = None) -> ModelReply:
-        """The model's next reply. Raises ModelBusy (ask again), ModelOverfull (ask for
-        less) or ModelRefused (do not ask)."""
+        """The model's next reply. Raises ModelBusy (ask again; ModelCut if a call was cut at the
+        longest that a reply may be), ModelOverfull (ask for less) or ModelRefused (do not ask)."""
         ...

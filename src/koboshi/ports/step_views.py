@@ -15,6 +15,8 @@ class CallView:
     finished_ms: int | None
     skipped_ms: int | None
     outcome: str | None
+    exit_code: int | None = None
+    """Of a command that was waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ class Billing:
     unpriced: Price
     """What a model without a price is counted as."""
     reply_tokens: int
-    """How long a reply is reckoned to be before it is there."""
+    """How long a reply is reckoned to be before it is there, and the longest that it may be."""
     on_refused: Callable[[str], None] = lambda _model: None
     """Told of each call that is not made."""
 

@@ -22,10 +22,11 @@ from koboshi.domain.chain import (
     Use,
     choose,
 )
-from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
+from koboshi.domain.errors import ModelBusy, ModelCut, ModelOverfull, ModelRefused
+from koboshi.domain.phrases import REPLY_CUT, call_cut
 from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.transcript import HeardPicture, Note
-from koboshi.domain.trouble import TROUBLE_RULES
+from koboshi.domain.trouble import TROUBLE_RULES, ModelTrouble
 from koboshi.domain.turn import Claim
 from koboshi.ports.model import Model, ModelReply, OnText, Request
 from koboshi.ports.store import Store
@@ -86,7 +87,7 @@ class ModelChain:
         link = use.link
         if not self.is_single:
             request = fitted(request, link)
-        reply = await self._billed(link, request, on_text)
+        reply = cut_told(request, await self._billed(link, request, on_text))
         if use.was_benched:
             await self.store.models.lift(link.name)
             log.info("model_well_again", model=link.name)
@@ -95,7 +96,8 @@ class ModelChain:
     async def _billed(
         self, link: ModelLink, request: Request, on_text: OnText | None
     ) -> ModelReply:
-        """The reply, between the reservation of its cost and the settlement. Raises OverBudget."""
+        """The reply, between the reservation of its cost and the settlement. Where a limit counts
+        it, it is no longer than was reserved. Raises OverBudget."""
         model = self.models[link.name]
         if self.billing is None:
             return await model.respond(request, on_text)
@@ -103,10 +105,18 @@ class ModelChain:
         bill = await self.billing.reserve(
             request.session_id, request.turn_id, name, tokens_in(request)
         )
+        if bill.is_limited:
+            request = replace(request, tokens_out_max=self.billing.reply_tokens)
         reply: ModelReply | None = None
         trouble: ModelBusy | ModelRefused | None = None
         try:
             reply = await model.respond(request, on_text)
+        except ModelCut as error:
+            trouble = error
+            if request.tokens_out_max is None:
+                raise
+            words = call_cut(request.tokens_out_max)
+            raise ModelRefused(words, trouble=ModelTrouble.OURS) from error
         except (ModelBusy, ModelRefused) as error:
             trouble = error
             raise
@@ -161,6 +171,13 @@ class FirstWell:
             except (ModelBusy, ModelRefused) as error:
                 if shortage_in(error) is not None or not await self.chain.pass_on(choice, error):
                     raise
+
+
+def cut_told(request: Request, reply: ModelReply) -> ModelReply:
+    """The reply; one to a person that is not whole says so."""
+    if not reply.is_cut or request.wants_summary or request.wants_verdict:
+        return reply
+    return replace(reply, text=f"{reply.text}\n\n{REPLY_CUT}".strip())
 
 
 def needs_of(request: Request) -> Needs:

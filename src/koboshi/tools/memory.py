@@ -4,7 +4,7 @@ A change of the memory is repeatable by its call id: a kill behind its commit do
 """
 
 from collections.abc import Callable
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from typing import Annotated, Literal
 
 from anyio import to_thread
@@ -26,6 +26,7 @@ from koboshi.ports.memory import Memories
 from koboshi.ports.skills import Skills
 from koboshi.ports.tool import Tool, ToolContext, ToolFailed
 from koboshi.tools.declared import DeclaredTool, result_text
+from koboshi.tools.elsewhere import TalksElsewhere
 
 RECALLED_MAX = 20
 
@@ -87,11 +88,30 @@ def memory_tool(memories: Memories) -> Tool:
     )
 
 
-def recall_tool(memories: Memories, zone: Callable[[], tzinfo]) -> Tool:
+def recall_tool(
+    memories: Memories, zone: Callable[[], tzinfo], elsewhere: TalksElsewhere | None = None
+) -> Tool:
+    async def before(asked: RecallArguments, context: ToolContext, limit: int) -> list[object]:
+        """What was said with another gateway."""
+        if elsewhere is None or limit < 1 or not await to_thread.run_sync(elsewhere.is_there):
+            return []
+        scope = (await memories.look(context.claim)).scope
+        found = await to_thread.run_sync(elsewhere.find, scope, asked.query, limit)
+        told = zone()
+        return [
+            {
+                "on": datetime.fromtimestamp(each.at_ms / 1000, told).date().isoformat(),
+                "from": each.gateway,
+                "by": "person" if each.is_persons else "you",
+                "said": each.text,
+            }
+            for each in found
+        ]
+
     async def recall(asked: RecallArguments, context: ToolContext) -> str:
         found = await memories.recall(context.claim, asked.query, asked.limit)
         told = zone()
-        passages = [
+        passages: list[object] = [
             {
                 "at": time_words.moment(each.at_ms, told),
                 "turn": each.turn,
@@ -100,13 +120,15 @@ def recall_tool(memories: Memories, zone: Callable[[], tzinfo]) -> Tool:
             }
             for each in found
         ]
+        passages += await before(asked, context, asked.limit - len(passages))
         return result_text("ok" if passages else "nothing found", found=passages)
 
     return DeclaredTool(
         name="recall",
         description=(
             "Search what was said in earlier conversations with this person (in a group: in this "
-            "group), also before /new. Gives the newest passages that have all the words."
+            "group), also before /new. Gives the newest passages that have all the words; `from` "
+            "names another gateway that it was said with."
         ),
         takes=RecallArguments,
         does=recall,

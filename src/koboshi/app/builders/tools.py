@@ -28,6 +28,7 @@ from koboshi.processes.ends import StoreEnd
 from koboshi.tools.ask import ASK
 from koboshi.tools.asking import Asking
 from koboshi.tools.delegate import DelegateTool
+from koboshi.tools.elsewhere import TalksElsewhere
 from koboshi.tools.files.tools import file_tools
 from koboshi.tools.memory import memory_tool, recall_tool, skill_tool
 from koboshi.tools.nothing_to_report import NOTHING
@@ -92,7 +93,8 @@ def _known(shared: Shared, standing: RoleStanding) -> tuple[Tool, ...]:
     if not config.memory.enabled:
         return reads
     memories = shared.store.memory
-    return (memory_tool(memories), recall_tool(memories, partial(zone_of, config)), *reads)
+    recall = recall_tool(memories, partial(zone_of, config), TalksElsewhere(home=config.home))
+    return (memory_tool(memories), recall, *reads)
 
 
 def skills_of(config: Config) -> SkillFolder:

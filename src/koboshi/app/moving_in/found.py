@@ -13,9 +13,13 @@ from koboshi.domain.memory import Shelf
 from koboshi.domain.memory_elsewhere import texts_elsewhere
 from koboshi.domain.role import Role
 from koboshi.domain.skill import NAME
+from koboshi.domain.talk_elsewhere import FILE_BYTES_MAX as FILE_BYTES_MAX_OF_TALK
+from koboshi.domain.talk_elsewhere import SaidElsewhere
 
 ROUTER = "https://openrouter.ai/api/v1"
 FILE_BYTES_MAX = 1_000_000
+SAME_MAX = 50
+"""So many messages are looked at for one that is there twice, as after a summary."""
 SERVER_CHARS_MAX = 28
 SKILL_CHARS_MAX = 60
 _OTHER_LETTERS = re.compile(r"[^A-Za-z0-9._-]+")
@@ -90,8 +94,17 @@ class OtherHome:
     """What it remembers, entry by entry."""
     memory_files: list[tuple[Path, int]] = field(default_factory=list)
     """Where it was read, and how many entries there were."""
+    talks: dict[tuple[ChannelName, str], list[SaidElsewhere]] = field(
+        default_factory=dict, repr=False
+    )
+    """What was said in private, newest first, by whose it is."""
+    others_said: int = 0
+    """Messages of groups and of other people."""
+    older_said: int = 0
+    """Messages for which there is no room."""
     left: list[tuple[str, str]] = field(default_factory=list)
     """What is not moved in, and why."""
+    _room: dict[tuple[ChannelName, str], int] = field(default_factory=dict, init=False, repr=False)
 
     def leave(self, what: str, why: str) -> None:
         self.left.append((what, why))
@@ -107,6 +120,26 @@ class OtherHome:
             channel = ChannelName(f"{platform}:main")
             if all((each.channel, each.person) != (channel, known) for each in self.people):
                 self.people.append(Newcomer(channel=channel, person=known, name=name[:200]))
+
+    def hear(self, whose: tuple[ChannelName, str], said: SaidElsewhere) -> None:
+        """A message of theirs; once. The oldest ones are left out where there are too many."""
+        talk = self.talks.setdefault(whose, [])
+        if said in talk[-SAME_MAX:]:
+            return
+        room = self._room.get(whose, FILE_BYTES_MAX_OF_TALK) - said.cost
+        if room < 0:
+            self.older_said += 1
+            return
+        self._room[whose] = room
+        talk.append(said)
+
+    def leave_talks(self) -> None:
+        """Say which conversations stay."""
+        if self.others_said:
+            what = f"{self.others_said} messages in groups, and of other people"
+            self.leave(f"conversations: {what}", "each person gets their own alone")
+        if self.older_said:
+            self.leave(f"conversations: the {self.older_said} oldest messages", "too much to keep")
 
     def name_owner(self, owner: Newcomer | None) -> None:
         """Make the person the owner, who gets what names no chat where a private chat has the id

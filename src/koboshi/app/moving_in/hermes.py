@@ -17,6 +17,7 @@ from koboshi.app.moving_in.found import (
     text_in,
     unused,
 )
+from koboshi.app.moving_in.talks import take_hermes_talks
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.incoming import IncomingSchedule
 from koboshi.domain.phrases import excerpt
@@ -50,7 +51,8 @@ def read_hermes(folder: Path) -> OtherHome:
     found.prompt = read_text(folder / "SOUL.md").strip()[:PROMPT_CHARS_MAX]
     for job in list_in(read_json(folder / "cron" / "jobs.json"), "jobs"):
         _take_job(found, job)
-    found.leave("conversations", "transcripts are not moved; they stay where they are")
+    take_hermes_talks(found)
+    found.leave_talks()
     return found
 
 

@@ -1,8 +1,6 @@
 """The home of OpenClaw, `~/.openclaw`: openclaw.json, state/openclaw.sqlite, the workspace."""
 
 import re
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from koboshi.app.moving_in.found import (
     text_in,
 )
 from koboshi.app.moving_in.hermes import PROMPT_CHARS_MAX, add_schedule, yaml_of
+from koboshi.app.moving_in.talks import copied, take_openclaw_talks
 from koboshi.domain.schedule import ScheduleKind
 
 SOURCE = "openclaw"
@@ -74,7 +73,8 @@ def read_openclaw(folder: Path) -> OtherHome:
             found.leave(f"schedule {key}", str(error))
     if (work / "AGENTS.md").exists():
         found.leave("AGENTS.md", f"copy {work / 'AGENTS.md'} into the work folder if you want it")
-    found.leave("conversations", "transcripts are not moved; they stay where they are")
+    take_openclaw_talks(found)
+    found.leave_talks()
     return found
 
 
@@ -99,25 +99,19 @@ def _as_yaml(found: re.Match[str]) -> str:
 
 
 def _rows(folder: Path) -> Rows:
-    """What we read of its database, from a copy: opening the file itself would write beside it."""
+    """What we read of its database, from a copy."""
     found: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(_TABLES, ())
     if not (folder / STATE).exists():
         return found
-    with tempfile.TemporaryDirectory(prefix="koboshi-") as place:
-        for suffix in ("", "-wal"):
-            if (folder / f"{STATE}{suffix}").exists():
-                shutil.copyfile(folder / f"{STATE}{suffix}", Path(place, f"{STATE}{suffix}"))
-        connection = apsw.Connection(str(Path(place, STATE)))
-        try:
+    try:
+        with copied(folder / STATE) as connection:
             there = {str(row[1]) for row in connection.pragma("table_list") or ()}
             for table, (first, second) in _TABLES.items():
                 if table in there:
                     asked = connection.execute(f"SELECT {first}, {second} FROM {table}")
                     found[table] = tuple((str(a), str(b)) for a, b in asked)
-        except apsw.Error as error:
-            raise NotMovable(f"{folder / STATE} cannot be read: {error}") from error
-        finally:
-            connection.close()
+    except apsw.Error as error:
+        raise NotMovable(f"{folder / STATE} cannot be read: {error}") from error
     return found
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from koboshi.app.moving_in.found import FoundChannel, FoundServer, OtherHome
 from koboshi.domain.memory import Scope
+from koboshi.domain.talk_elsewhere import FOLDER
 
 TOKENS = "tokens"
 
@@ -90,6 +91,10 @@ def plan_lines(
     for file, count in found.memory_files:
         entries = "1 entry" if count == 1 else f"{count} entries"
         yield f"{file} ({entries})", f"memory of {whose}"
+    for (place, name), said in found.talks.items():
+        messages = "1 message" if len(said) == 1 else f"{len(said)} messages"
+        whom = f"{place} {name}" if place else "its own terminal and page"
+        yield f"conversations of {whom} ({messages})", f"{home / FOLDER}, read by `recall` alone"
     for source, target in found.copies:
         yield str(source), str(home / target)
     for each in found.schedules:

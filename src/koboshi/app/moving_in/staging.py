@@ -10,7 +10,7 @@ from pathlib import Path
 
 from koboshi.app.moving_in.found import NotMovable, OtherHome
 from koboshi.app.moving_in.placing import CONFIG, STAGED, made
-from koboshi.app.moving_in.remembering import memory_of
+from koboshi.app.moving_in.remembering import memory_of, talk_files
 from koboshi.app.moving_in.rendering import rendered, token_name
 from koboshi.config import Config
 from koboshi.domain.incoming import Incoming, StagedFile
@@ -43,12 +43,15 @@ def baggage_of(found: OtherHome, config: Config) -> Baggage:
     if found.variables:
         lines = (f"{name}={value}\n" for name, value in sorted(found.variables.items()))
         texts[ENVIRONMENT] = "".join(lines)
+    # Talk goes on every day: that there is more of it makes no other home.
+    digest = _digest(found, texts)
+    texts |= talk_files(found, config)
     config_name = free_name(home, CONFIG, found.source)
     names = {CONFIG: config_name, ENVIRONMENT: free_name(home, ENVIRONMENT, found.source)}
     files = [StagedFile(staged=name, target=names.get(name, name)) for name in texts]
     files += [StagedFile(staged=target, target=target) for _, target in found.copies]
     incoming = Incoming(
-        digest=_digest(found, texts),
+        digest=digest,
         source=found.source,
         people=tuple(found.people),
         schedules=tuple(found.schedules),
@@ -70,7 +73,8 @@ def stage(home: Path, baggage: Baggage) -> None:
     folder.mkdir(parents=True, mode=0o700)
     for name, text in baggage.texts.items():
         place = made(folder / name)
-        with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(opened, "w", encoding="utf-8") as stream:
             stream.write(text)
     for source, target in baggage.copies:
         _copy(source, made(folder / target))

@@ -7,6 +7,7 @@ from koboshi.control.narrate import fate_of_message, stands_words
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
+from koboshi.domain.transcript import ResultStatus
 from koboshi.ports.views import CallView, DeliveryView, EntryView, SessionView, TurnView
 
 WORDS_CHARS_MAX = 60
@@ -69,6 +70,8 @@ def call_line(call: CallView) -> str:
         how = "was not started yet"
     elif call.finished_ms is None:
         how = "is under way"
+    elif call.exit_code and call.outcome == ResultStatus.OK:
+        how = f"ended: exit code {call.exit_code}"
     else:
         how = f"ended: {call.outcome}"
     return f"{call.tool} ({call.call_id}) {how}"

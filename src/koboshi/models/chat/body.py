@@ -1,5 +1,6 @@
 """The body of a request, made directly from our steps."""
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from koboshi.models.talk import (
 )
 from koboshi.ports.model import Request, ToolSpec
 
+_MAKERS = re.compile(r"https?://[^/]*\.openai(\.azure)?\.com[:/]", re.IGNORECASE)
 _TOOL_SETS_MAX = 16
 """Kept as bytes: a gateway has one set, and the tools of servers that come and go make others."""
 
@@ -84,6 +86,8 @@ class _Body(msgspec.Struct, omit_defaults=True):
     stream_options: _StreamOptions
     tool_choice: str = ""
     tools: msgspec.Raw = msgspec.Raw()
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
 
 
 _encoder = msgspec.json.Encoder()
@@ -99,10 +103,20 @@ def body_of(request: Request, model: str, origin: ReplyOrigin) -> bytes:
     else:
         _add_talk(messages, request.steps, origin)
     body = _Body(model, True, messages, _StreamOptions())
+    if _is_makers(origin.url):
+        body.max_completion_tokens = request.tokens_out_max
+    else:
+        body.max_tokens = request.tokens_out_max
     if request.tools:
         body.tool_choice = "auto"
         body.tools = _tools_of(request.tools)
     return _encoder.encode(body)
+
+
+def _is_makers(url: str) -> bool:
+    """Whether the maker of the interface answers there: its newer models refuse the old name of the
+    bound, and many other servers know no other."""
+    return _MAKERS.match(url) is not None
 
 
 @lru_cache(_TOOL_SETS_MAX)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.domain.errors import ModelBusy, ModelCut, ModelRefused
 from koboshi.models.chat.raw import TAGGED, CalledPart, Part, Text, Thought, write_raw
 from koboshi.models.talk import ReplyOrigin
 from koboshi.models.wording import (
@@ -156,10 +156,11 @@ class ReplyReader:
         Raises ModelBusy if it is not whole, and ModelRefused if the model or its provider declined.
         """
         self._require_end()
-        calls = tuple(_call_of(part) for part in self._parts if isinstance(part, _CallPieces))
-        if calls and self.is_cut_at_length:
+        is_cut = self._finish == "length"
+        if is_cut and any(isinstance(part, _CallPieces) for part in self._parts):
             # The last call may be cut, and its arguments a valid beginning.
-            raise ModelBusy(CUT_AT_LENGTH)
+            raise ModelCut(CUT_AT_LENGTH)
+        calls = tuple(_call_of(part) for part in self._parts if isinstance(part, _CallPieces))
         if not calls and self._finish in ("tool_calls", "function_call"):
             raise ModelBusy(NO_CALL)
         parts = [part.part for part in self._parts]
@@ -174,11 +175,8 @@ class ReplyReader:
             tokens_in=usage.prompt_tokens,
             tokens_out=usage.completion_tokens,
             raw=write_raw(parts, origin),
+            is_cut=is_cut,
         )
-
-    @property
-    def is_cut_at_length(self) -> bool:
-        return self._finish == "length"
 
     def _require_end(self) -> None:
         """The stream may have stopped anywhere; what counts is that it was called the end."""

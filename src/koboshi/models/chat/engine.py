@@ -48,9 +48,6 @@ class Reader(Protocol):
         """Whether nothing more will come."""
         ...
 
-    @property
-    def is_cut_at_length(self) -> bool: ...
-
     def take(self, body: bytes) -> None:
         """One event. Raises ModelBusy if it is none of a reply, StreamError if it says so itself,
         ModelRefused if there is too much of it."""
@@ -120,7 +117,7 @@ class StreamEngine:
         if patience.scope.cancelled_caught:
             raise ModelBusy(patience.words)
         reply = reader.reply(self._endpoint.name, self._origin)
-        if reader.is_cut_at_length:
+        if reply.is_cut:
             log.warning("reply_cut_at_length", model=reply.model, tokens=reply.tokens_out)
         return reply
 

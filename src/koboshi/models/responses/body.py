@@ -65,6 +65,7 @@ class _Body(msgspec.Struct, omit_defaults=True):
     include: list[str] = []
     tool_choice: str = ""
     tools: msgspec.Raw = msgspec.Raw()
+    max_output_tokens: int | None = None
 
 
 _encoder = msgspec.json.Encoder()
@@ -77,6 +78,7 @@ def body_of(request: Request, model: str, origin: ReplyOrigin, *, is_sealing: bo
     else:
         said = list(_items_of(request.steps, model, origin, is_sealing=is_sealing))
     body = _Body(model, True, said, store=False, instructions=request.system.strip())
+    body.max_output_tokens = request.tokens_out_max
     if is_sealing:
         body.include = [SEALED]
     if request.tools:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.domain.errors import ModelBusy, ModelCut, ModelRefused
 from koboshi.models.chat.chunks import DONE, StreamError, is_object
 from koboshi.models.responses.items import Item, write_raw
 from koboshi.models.talk import ReplyOrigin
@@ -115,10 +115,12 @@ class ResponseReader:
         """
         end = self._require_end()
         output = self._output(end)
-        calls = tuple(_call_of(item) for item in output if item.get("type") == "function_call")
-        if calls and self.is_cut_at_length:
+        called = [item for item in output if item.get("type") == "function_call"]
+        is_cut = self._incomplete == "max_output_tokens"
+        if called and is_cut:
             # The last call may be cut, and its arguments a valid beginning.
-            raise ModelBusy(CUT_AT_LENGTH)
+            raise ModelCut(CUT_AT_LENGTH)
+        calls = tuple(map(_call_of, called))
         refusal = self._refusal or "".join(_parts_in(output, "refusal", "refusal"))
         if refusal:
             raise ModelRefused(declined(refusal))
@@ -134,11 +136,8 @@ class ResponseReader:
             tokens_in=usage.input_tokens,
             tokens_out=usage.output_tokens,
             raw=write_raw(output, origin, self._model),
+            is_cut=is_cut,
         )
-
-    @property
-    def is_cut_at_length(self) -> bool:
-        return self._incomplete == "max_output_tokens"
 
     @property
     def _incomplete(self) -> str:
