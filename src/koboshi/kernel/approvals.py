@@ -17,6 +17,7 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import maybe_number, number, text
 from koboshi.kernel.facts import question_kind
 from koboshi.kernel.rows import TurnRow, read_question, read_session, whose_rules
+from koboshi.kernel.shown_cards import is_shown_in
 from koboshi.kernel.transaction import Reading, Row, Transaction
 
 
@@ -30,7 +31,8 @@ def no_answer(
     question = read_question(tx, turn.question_seq)
     kind = question_kind(tx, turn.turn_id, question)
     is_allowed = context.allows(tx, session.route.channel, person)
-    return why_no_answer(kind, question, words, is_allowed=is_allowed)
+    is_shown = is_shown_in(tx, session, turn)
+    return why_no_answer(kind, question, words, is_allowed=is_allowed, is_shown=is_shown)
 
 
 def spare_by_rule(

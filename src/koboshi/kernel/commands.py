@@ -46,6 +46,7 @@ from koboshi.kernel.rows import (
     read_request,
     turn_of,
 )
+from koboshi.kernel.shown_cards import is_shown_in
 from koboshi.kernel.timed_rows import goal_in, schedule_of
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.kernel.turn_story import story_of
@@ -88,7 +89,7 @@ def command_facts(
             for job in jobs
             if job.ended_ms is None
         ),
-        question=_open_question(tx, asked_row, words) or _expired_question(tx, newest),
+        question=_open_question(tx, session, asked_row, words) or _expired_question(tx, newest),
         jobs=jobs,
         named_job=_named_job(tx, session_id, command.process_id),
         failed=read_failed(tx, context, session),
@@ -213,7 +214,9 @@ def _named_job(
     )
 
 
-def _open_question(tx: Transaction, turn: TurnRow | None, words: Words) -> QuestionGlance | None:
+def _open_question(
+    tx: Transaction, session: Session, turn: TurnRow | None, words: Words
+) -> QuestionGlance | None:
     if turn is None or turn.question_seq is None:
         return None
     is_other = words.question is not None and words.question != turn.question_seq
@@ -223,6 +226,7 @@ def _open_question(tx: Transaction, turn: TurnRow | None, words: Words) -> Quest
         text=question.text,
         end=QuestionEnd.REPLACED if is_other else None,
         is_elsewhere=question.sealed is not None and question.sealed.is_elsewhere,
+        is_shown=is_shown_in(tx, session, turn),
         may_be_kept=question.sealed is not None and bool(question.sealed.rule_key),
     )
 
