@@ -40,13 +40,13 @@ from koboshi.kernel.process_rows import read_process
 from koboshi.kernel.purses import purses_today
 from koboshi.kernel.rows import (
     TurnRow,
+    is_shown_in,
     read_last_question,
     read_open_turn,
     read_question,
     read_request,
     turn_of,
 )
-from koboshi.kernel.shown_cards import is_shown_in
 from koboshi.kernel.timed_rows import goal_in, schedule_of
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.kernel.turn_story import story_of

@@ -35,6 +35,7 @@ from koboshi.kernel.rows import (
     call_of,
     find_session,
     is_gone,
+    is_shown_in,
     read_question,
     read_session,
     read_unresolved,
@@ -43,7 +44,6 @@ from koboshi.kernel.rows import (
     worked_ms_of,
     worker_of,
 )
-from koboshi.kernel.shown_cards import is_shown_in
 from koboshi.kernel.transaction import Reading
 
 LEFT_LOOKED_AT = 1_000
