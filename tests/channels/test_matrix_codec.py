@@ -197,6 +197,22 @@ def test_a_delivery_is_an_event_with_its_key_its_place_and_its_choices() -> None
     assert relation_of(route, "")["is_falling_back"] is True
 
 
+def test_words_in_what_is_approved_cannot_pass_for_ours_without_formatting() -> None:
+    """Issue 15: not every client shows it."""
+    command = "ls\n\nIt stays inside the boundary.\n\nrm -rf ~"
+    asked = f"May I run this?\n\n{command}\n\nAsked by Ann."
+    literal = (asked.index(command), asked.index(command) + len(command))
+    route = Route(channel=MAIN, chat=ROOM)
+    content = content_of(owed(route, asked, literal=literal, choices=YES_NO, question=5))
+
+    lines = str(content["body"]).split("\n")
+    assert [line[2:] for line in lines if line.startswith("> ")] == command.split("\n")
+    assert [line for line in lines if not line.startswith("> ")] == [
+        *("May I run this?", "", "", "Asked by Ann.", "1. Yes", "2. No"),
+    ]
+    assert f"<pre><code>{command}</code></pre>" in str(content["formatted_body"])
+
+
 @pytest.mark.parametrize(
     "status, code, retry_ms, outcome",
     [

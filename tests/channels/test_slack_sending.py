@@ -88,6 +88,22 @@ async def test_what_a_person_approves_is_shown_letter_by_letter(rig: SlackRig) -
     assert "*x*" in post.shown
 
 
+async def test_words_in_what_is_approved_cannot_pass_for_ours_without_blocks(rig: SlackRig) -> None:
+    """Issue 15: Slack refuses the blocks, and notifications show none."""
+    command = "ls\n\nIt stays inside the boundary.\n\nrm -rf ~"
+    text = f"May I run this?\n\n{command}\n\nAsked by Ann."
+    begin = text.index(command)
+    rig.fake.faults.add("status", "chat.postMessage", description="invalid_blocks")
+    await sent(rig.channel, due(rig, text, literal=(begin, begin + len(command))))
+
+    (post,) = said(rig)
+    lines = post.text.replace("&gt;", ">").split("\n")
+    assert [line[2:] for line in lines if line.startswith("> ")] == command.split("\n")
+    assert [line for line in lines if not line.startswith("> ")] == [
+        *("May I run this?", "", "", "Asked by Ann."),
+    ]
+
+
 async def test_a_thread_is_kept_and_the_key_goes_along(rig: SlackRig) -> None:
     root = rig.fake.world.say(rig.place, rig.ann, "begin")
     route = replace(rig.route, thread=root.ts)

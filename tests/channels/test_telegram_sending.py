@@ -240,6 +240,19 @@ async def test_formatting_that_is_refused_is_left_out(
     assert texts == [("some bold words", False), ("a bold file", False)]
 
 
+async def test_words_in_what_is_approved_cannot_pass_for_ours_without_formatting(
+    channel: TelegramChannel, fake: FakeTelegram, world: World, chat: Chat
+) -> None:
+    """Issue 15, V1."""
+    words = "Bad Request: can't parse entities: unsupported start tag"
+    fake.faults.add("status", "sendMessage", status=400, description=words)
+    text = "Run this?\n\nls\nIt is harmless.\n\nAsked by Ann."
+    await channel.send(owed(route_of(chat), text, literal=(11, 29)))
+
+    (asked,) = world.messages_seen(chat)
+    assert asked.text == "Run this?\n\n> ls\n> It is harmless.\n\nAsked by Ann."
+
+
 async def test_formatting_is_shown(channel: TelegramChannel, world: World, chat: Chat) -> None:
     await channel.send(owed(route_of(chat), "some **bold** words"))
 

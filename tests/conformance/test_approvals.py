@@ -10,7 +10,8 @@ from koboshi.domain.errors import Fenced
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import CallId, Seq
 from koboshi.domain.inbox import EntryState, Words
-from koboshi.domain.phrases import ALWAYS, NO, YES_NO, no_spoken_ruling
+from koboshi.domain.outbox import Delivery, DeliveryState, Postpone, Settle
+from koboshi.domain.phrases import ALWAYS, NO, NO_YES_HERE, YES_NO, no_spoken_ruling
 from koboshi.domain.rule import RuleId
 from koboshi.domain.transcript import ApprovalSeal, Effect, Message, Need
 from koboshi.domain.turn import Claim, TurnState
@@ -152,6 +153,54 @@ async def test_the_page_approves_what_the_chat_could_not_show(home: Home) -> Non
     (record,) = (await home.store.turns.load(claim)).calls
     assert (record.approved_by, record.seal) == (OPERATOR, "seal-1")
     assert await home.store.turns.start_call(claim, call_id, "seal-1")
+
+
+REFUSED = Settle(state=DeliveryState.REJECTED, reason="too long", is_told=True)
+LATER = Postpone(wait_ms=60_000, is_ambiguous=False, reason="not now")
+UNSURE = Postpone(wait_ms=60_000, is_ambiguous=True, reason="broke off", is_unsure=True)
+
+
+async def try_to_show(home: Home, outcome: Settle | Postpone, chat: str = "ann") -> None:
+    """The platform says this to the next card that the chat is owed."""
+    worker = home.worker.worker_id
+    card = await home.store.outbox.claim(await home.session_id(chat), worker)
+    assert isinstance(card, Delivery)
+    await home.store.outbox.settle(card, worker, outcome)
+
+
+@pytest.mark.parametrize("said", ["yes", "/approve"])
+@pytest.mark.parametrize("outcome", [REFUSED, LATER])
+async def test_a_yes_in_a_chat_where_the_question_did_not_arrive_counts_nothing(
+    home: Home, outcome: Settle | Postpone, said: str
+) -> None:
+    """Issue 15: what is approved is what was shown. The page shows it, and a no needs no look."""
+    claim, call_id, _ = await gated(home)
+    await try_to_show(home, outcome)
+    await send(home, said)
+
+    assert (await home.view(claim.turn_id)).state == TurnState.WAITING
+    replies = home.sql("SELECT text FROM outbox WHERE question IS NULL ORDER BY delivery_id")
+    assert NO_YES_HERE["not-shown-here"] in str(replies[-1][0])
+    assert await home.store.approvals.rule_on(await question_of(home), Ruling(is_yes=True))
+    assert await home.store.turns.start_call(await home.claim(), call_id, "seal-1")
+
+
+async def test_a_no_needs_no_look(home: Home) -> None:
+    await gated(home)
+    await try_to_show(home, REFUSED)
+    await send(home, "/deny")
+
+    claim = await home.claim()
+    assert [each.text for each in (await home.results(claim.turn_id)).values()]
+
+
+async def test_a_yes_counts_where_the_question_may_have_arrived(home: Home) -> None:
+    """Its send broke off: the person may look at it."""
+    _, call_id, _ = await gated(home)
+    await try_to_show(home, UNSURE)
+    await send(home, "/approve")
+
+    assert await home.store.turns.start_call(await home.claim(), call_id, "seal-1")
 
 
 async def test_the_page_answers_only_open_approvals(home: Home) -> None:

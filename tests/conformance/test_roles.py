@@ -9,6 +9,7 @@ from koboshi.commands.parse import message_in, parse_command
 from koboshi.commands.run import respond
 from koboshi.domain.errors import RoleLost
 from koboshi.domain.ids import CallId, Seq
+from koboshi.domain.outbox import Delivery, DeliveryState, Settle
 from koboshi.domain.phrases import NO_RULING, YES_NO
 from koboshi.domain.role import Role
 from koboshi.domain.transcript import Need
@@ -138,6 +139,19 @@ async def test_what_was_not_shown_in_a_chat_is_not_approved_there(home: Home) ->
 
     assert approved_by(home, claim) is None
     assert NO_RULING["asked-elsewhere"] in await texts_to(home, GROUP)
+
+
+async def test_what_the_platform_refused_to_show_is_not_approved_by_its_owner(home: Home) -> None:
+    claim, _, _ = await gated(home, "bob")
+    chat, worker = await home.session_id("ann", FRONT), home.worker.worker_id
+    while isinstance(card := await home.store.outbox.claim(chat, worker), Delivery):
+        refused = Settle(state=DeliveryState.REJECTED, reason="too long")
+        await home.store.outbox.settle(card, worker, refused)
+
+    await say(home, "/approve", person="ann", chat="ann")
+
+    assert approved_by(home, claim) is None
+    assert NO_RULING["asked-elsewhere"] in await texts_to(home, "ann")
 
 
 async def test_one_word_of_a_member_makes_it_a_members_turn(home: Home) -> None:

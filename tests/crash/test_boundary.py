@@ -15,6 +15,8 @@ from tests.harness.rows import glance
 
 DENIED = (sys.executable, "-m", "tests.harness.denied")
 NO_NAMESPACES = (*DENIED, "namespaces", KOBOSHI)
+OLD_KERNEL = (*DENIED, "landlock,ends", KOBOSHI)
+NO_FILTERS = (*DENIED, "filters", KOBOSHI)
 NOTHING = (*DENIED, "namespaces,landlock", KOBOSHI)
 
 
@@ -43,16 +45,21 @@ def workdir(tmp_path: Path) -> Path:
 
 def look_around(one: Gateway, workdir: Path) -> str:
     """What a command finds out about the gateway's home; it runs in the working folder."""
-    spoken(one, f"cat {one.home}/web-token {one.home}/koboshi.db; ls -A {one.home}; echo ran > ran")
+    secrets = f"cat {one.home}/web-token {one.home}/koboshi.db; ls -A {one.home}"
+    spoken(one, f"{secrets}; echo ran > ran; exit 3")
     assert (workdir / "ran").read_text() == "ran\n"
     return koboshi("processes", "log", "p1", home=one.home).out
 
 
-@pytest.mark.parametrize("command, name", [((KOBOSHI,), "bubblewrap"), (NO_NAMESPACES, "landlock")])
+@pytest.mark.parametrize(
+    "command, name",
+    [((KOBOSHI,), "bubblewrap"), (OLD_KERNEL, "bubblewrap"), (NO_NAMESPACES, "landlock")],
+)
 def test_a_gateway_takes_the_boundary_that_holds_and_says_so(
     home: Path, workdir: Path, command: tuple[str, ...], name: str
 ) -> None:
-    """Where namespaces are denied, Landlock holds."""
+    """Where namespaces are denied, Landlock holds. Bubblewrap needs no Landlock, and no kernel that
+    tells how other processes ended."""
     if reason := getattr(probe(), name):
         pytest.skip(f"{name}: {reason}")
     with gateway(home, command=command, **unasked(workdir)) as one:
@@ -68,6 +75,7 @@ def test_a_gateway_takes_the_boundary_that_holds_and_says_so(
     assert name in status.lower()
     assert name in shown.lower()
     assert glance(home).one("processes")["boundary"] == name
+    assert glance(home).one("processes")["exit_code"] == 3
 
 
 def members(group: str) -> set[str]:
@@ -106,15 +114,17 @@ def test_commands_of_a_chat_are_bounded_together_and_the_doctor_says_so(
         assert "limits per command by rlimits" in seen
 
 
+@pytest.mark.parametrize("command, why", [(NOTHING, "Landlock"), (NO_FILTERS, "seccomp")])
 def test_without_any_boundary_it_serves_without_tools_and_says_the_remedy(
-    home: Path, workdir: Path
+    home: Path, workdir: Path, command: tuple[str, ...], why: str
 ) -> None:
-    """It never runs a command outside by itself."""
-    with gateway(home, command=NOTHING, KOBOSHI__GATEWAY__WORKDIR=str(workdir)) as one:
+    """It never runs a command outside by itself. Which boundary holds is found out once."""
+    with gateway(home, command=command, KOBOSHI__GATEWAY__WORKDIR=str(workdir)) as one:
         words = said_of(one, "boundary_missing")
         spoken(one, "echo ran > ran")
 
     assert "no command, file and MCP tools" in words
+    assert why in words
     assert "install bubblewrap" in words
     assert not (workdir / "ran").exists()
     assert glance(home).of("processes") == []

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,17 @@ def test_every_lock_is_exact_hashed_and_names_no_index(file: Path) -> None:
     assert parts
     assert all(part.hashes for part in parts)
     assert "://" not in file.read_text()
+
+
+def test_the_pip_of_the_environment_is_the_locked_one() -> None:
+    """Issue 15, item 8: the pip that comes with a Python is as old as that."""
+    try:
+        found = version("pip")
+    except PackageNotFoundError:
+        pytest.skip("uv made the environment, and has put no pip there")
+    (locked,) = sbom.locked((ROOT / "requirements" / "installer.txt").read_text())
+
+    assert (locked.name, locked.version) == ("pip", found)
 
 
 def test_every_extra_has_a_lock_that_agrees_with_the_others() -> None:

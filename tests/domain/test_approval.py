@@ -172,9 +172,10 @@ def test_forwarded_words_are_no_yes_and_no_no() -> None:
     for said in ("yes", "no", "always", "anything"):
         forwarded = words(said, is_forwarded=True)
         for kind in (QuestionKind.APPROVAL, QuestionKind.OFFER):
-            why = why_no_answer(kind, question(), forwarded, is_allowed=True)
+            why = why_no_answer(kind, question(), forwarded, is_allowed=True, is_shown=True)
             assert why is NotAnAnswer.FORWARDED
-        assert why_no_answer(QuestionKind.ANSWER, question(), forwarded, is_allowed=True) is None
+        kind = QuestionKind.ANSWER
+        assert why_no_answer(kind, question(), forwarded, is_allowed=True, is_shown=True) is None
 
 
 def test_a_yes_does_not_count_where_the_question_was_not_shown_whole() -> None:
@@ -182,7 +183,7 @@ def test_a_yes_does_not_count_where_the_question_was_not_shown_whole() -> None:
     long = question(replace(PLAIN, literal="x" * 9_000), units_max=4_000)
 
     def why(said: Words) -> NotAnAnswer | None:
-        return why_no_answer(QuestionKind.APPROVAL, long, said, is_allowed=True)
+        return why_no_answer(QuestionKind.APPROVAL, long, said, is_allowed=True, is_shown=True)
 
     assert why(words("yes")) is NotAnAnswer.TOO_LONG
     assert why(words(choice_id="yes")) is NotAnAnswer.TOO_LONG
@@ -190,7 +191,18 @@ def test_a_yes_does_not_count_where_the_question_was_not_shown_whole() -> None:
     assert why(words("put it into a file")) is None
 
 
+def test_a_yes_does_not_count_where_the_question_did_not_arrive() -> None:
+    def why(kind: QuestionKind, said: str) -> NotAnAnswer | None:
+        return why_no_answer(kind, question(), words(said), is_allowed=True, is_shown=False)
+
+    assert why(QuestionKind.APPROVAL, "yes") is NotAnAnswer.NOT_SHOWN
+    assert why(QuestionKind.APPROVAL, "no") is None
+    assert why(QuestionKind.ANSWER, "yes") is None
+
+
 def test_strangers_answer_nothing() -> None:
-    why = why_no_answer(QuestionKind.APPROVAL, question(), words("yes"), is_allowed=False)
+    why = why_no_answer(
+        QuestionKind.APPROVAL, question(), words("yes"), is_allowed=False, is_shown=True
+    )
 
     assert why is NotAnAnswer.NOT_ALLOWED

@@ -1,7 +1,7 @@
-"""Runs a program that may not make namespaces, nor use Landlock if that is asked for: as in a
-container with Docker's usual profile, or on an old kernel.
+"""Runs a program that may not make namespaces, use Landlock, set filters of system calls or ask how
+a process ended: as in a container with Docker's usual profile, or on an old or a small kernel.
 
-python -m tests.harness.denied namespaces[,landlock] program argument...
+python -m tests.harness.denied namespaces[,landlock][,filters][,ends] program argument...
 
 The system calls are refused by a filter of the kernel (seccomp), which children inherit.
 """
@@ -15,13 +15,36 @@ import sys
 LOAD, JUMP_EQUAL, JUMP_SET, RETURN = 0x20, 0x15, 0x45, 0x06
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | 1  # EPERM
 NO_SUCH_CALL = 0x00050000 | 38  # ENOSYS
+NOT_FOR_THIS = 0x00050000 | 25  # ENOTTY
+FIRST, SECOND = 16, 24
+"""Where a filter finds the arguments of a call."""
 NEW_NAMESPACES = 0x7E020000
 """Of `clone`: any of the namespaces."""
 NUMBERS = {
-    "x86_64": {"unshare": 272, "clone": 56, "clone3": 435, "setns": 308},
-    "aarch64": {"unshare": 97, "clone": 220, "clone3": 435, "setns": 268},
+    "x86_64": {
+        "unshare": 272,
+        "clone": 56,
+        "clone3": 435,
+        "setns": 308,
+        "prctl": 157,
+        "seccomp": 317,
+        "ioctl": 16,
+    },
+    "aarch64": {
+        "unshare": 97,
+        "clone": 220,
+        "clone3": 435,
+        "setns": 268,
+        "prctl": 167,
+        "seccomp": 277,
+        "ioctl": 29,
+    },
 }
 LANDLOCK = 444
+SET_FILTER = 22
+"""Of `prctl`."""
+PROCESS_INFO = 0xC040FF0B
+"""Of `ioctl`."""
 
 
 def main() -> None:
@@ -48,11 +71,27 @@ def deny(what: list[str]) -> None:
         ]
     if "landlock" in what:
         code += _refusing(LANDLOCK, NO_SUCH_CALL)
+    if "filters" in what:
+        code += _refusing(numbers["seccomp"], REFUSE)
+        code += _refusing_with(numbers["prctl"], FIRST, SET_FILTER, REFUSE)
+    if "ends" in what:
+        code += _refusing_with(numbers["ioctl"], SECOND, PROCESS_INFO, NOT_FOR_THIS)
     _install([*code, _step(RETURN, 0, 0, ALLOW)])
 
 
 def _refusing(number: int, answer: int) -> list[bytes]:
     return [_step(JUMP_EQUAL, 0, 1, number), _step(RETURN, 0, 0, answer)]
+
+
+def _refusing_with(number: int, place: int, value: int, answer: int) -> list[bytes]:
+    """The call, if the argument at that place has the value."""
+    return [
+        _step(JUMP_EQUAL, 0, 4, number),
+        _step(LOAD, 0, 0, place),
+        _step(JUMP_EQUAL, 0, 1, value),
+        _step(RETURN, 0, 0, answer),
+        _step(RETURN, 0, 0, ALLOW),
+    ]
 
 
 def _step(code: int, if_true: int, if_false: int, value: int) -> bytes:
@@ -64,7 +103,7 @@ def _install(code: list[bytes]) -> None:
     steps = ctypes.create_string_buffer(b"".join(code))
     program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(steps))
     library.prctl(38, 1, 0, 0, 0)  # no new privileges
-    if library.prctl(22, 2, ctypes.c_char_p(program), 0, 0):
+    if library.prctl(SET_FILTER, 2, ctypes.c_char_p(program), 0, 0):
         raise OSError(ctypes.get_errno(), "the filter was refused")
 
 

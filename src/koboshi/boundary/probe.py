@@ -82,7 +82,7 @@ def try_bubblewrap() -> str:
     program = shutil.which(bubblewrap.PROGRAM)
     if program is None:
         return "bwrap is not installed"
-    landlock.no_new_privileges()
+    landlock.leave_host()
     view = _view(Boundary.BUBBLEWRAP)
     return _trouble_of([*bubblewrap.arguments(view, program=program, workdir="/"), *TRIED])
 
@@ -146,7 +146,8 @@ def _in_thread(attempt: Callable[[], str]) -> str:
         try:
             found.append(attempt())
         except OSError as error:
-            found.append(str(error)[:REASON_CHARS_MAX])
+            said = str(error) if error.filename else error.strerror or str(error)
+            found.append(said[:REASON_CHARS_MAX])
 
     thread = Thread(target=run, name="koboshi-probe")
     thread.start()

@@ -12,6 +12,7 @@ from koboshi.commands.rules import rules
 from koboshi.commands.settings import agent, busy, forget, listen, resume_policy, whoami
 from koboshi.commands.time import cron, goal, remind
 from koboshi.domain import time_words
+from koboshi.domain.approval import NotAnAnswer
 from koboshi.domain.command import (
     Command,
     CommandName,
@@ -25,7 +26,7 @@ from koboshi.domain.command import (
 from koboshi.domain.durations import ago
 from koboshi.domain.goal import GoalState
 from koboshi.domain.ids import shown
-from koboshi.domain.phrases import ALWAYS, NO_RULING, excerpt, failure, too_long_here
+from koboshi.domain.phrases import ALWAYS, NO_RULING, NO_YES_HERE, excerpt, failure
 from koboshi.domain.reasons import Reason, why_asked, why_closed
 from koboshi.domain.session import CutKind
 from koboshi.domain.standing import HELD_BACK, where_it_stands, why_now
@@ -173,8 +174,9 @@ def _approve(command: Command, facts: SessionFacts) -> Response:
     if refusal is not None:
         return Response(reply=refusal)
     asked = facts.question
-    if asked is not None and asked.is_elsewhere:
-        return Response(reply=too_long_here())
+    if asked is not None and (asked.is_elsewhere or not asked.is_shown):
+        why = NotAnAnswer.TOO_LONG if asked.is_elsewhere else NotAnAnswer.NOT_SHOWN
+        return Response(reply=NO_YES_HERE[why])
     if command.argument.casefold() == ALWAYS.choice_id and asked is not None and asked.may_be_kept:
         reply = f"Approved, and always in this chat: {_question(facts)}. /rules lists what is."
         return Response(reply=reply, ruling=Ruling(is_yes=True, keeps=True))

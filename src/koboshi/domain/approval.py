@@ -123,10 +123,11 @@ class NotAnAnswer(StrEnum):
     FORWARDED = "forwarded"  # another person wrote them, for another purpose
     WORDLESS = "wordless"  # a recording or another file: what it says is not known yet
     TOO_LONG = "too-long-here"  # a yes, where the question could not be shown whole
+    NOT_SHOWN = "not-shown-here"  # a yes, where the question has certainly not arrived
 
 
 def why_no_answer(
-    kind: QuestionKind, question: Question, words: Words, *, is_allowed: bool
+    kind: QuestionKind, question: Question, words: Words, *, is_allowed: bool, is_shown: bool
 ) -> NotAnAnswer | None:
     """Whether words are an answer to a question; None if they are. What the model wants to know may
     be answered by something that is passed on. A yes or no may not."""
@@ -136,10 +137,11 @@ def why_no_answer(
         return NotAnAnswer.FORWARDED
     if words.is_wordless and kind is QuestionKind.APPROVAL:
         return NotAnAnswer.WORDLESS
-    is_elsewhere = question.sealed is not None and question.sealed.is_elsewhere
-    if kind is QuestionKind.APPROVAL and is_elsewhere and ruling_in(words, question).is_yes:
+    if kind is not QuestionKind.APPROVAL or not ruling_in(words, question).is_yes:
+        return None
+    if question.sealed is not None and question.sealed.is_elsewhere:
         return NotAnAnswer.TOO_LONG
-    return None
+    return None if is_shown else NotAnAnswer.NOT_SHOWN
 
 
 def ruling_in(words: Words, question: Question) -> Ruling:

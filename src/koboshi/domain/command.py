@@ -121,6 +121,8 @@ class QuestionGlance:
     end: QuestionEnd | None = None
     is_elsewhere: bool = False
     """It is too long for this chat: a yes counts on the page only."""
+    is_shown: bool = True
+    """It may stand in this chat. Where it certainly does not, a yes counts on the page only."""
     may_be_kept: bool = False
     """It can be allowed for good."""
 

@@ -133,11 +133,15 @@ def members_now(names: Sequence[str]) -> str:
     )
 
 
-def too_long_here() -> str:
-    return (
-        "It is too long to approve here: you cannot have seen all of it. Approve it on the page, "
-        "under Questions, or say no and let it be put into a file. It is still open."
-    )
+NO_YES_HERE = {
+    "too-long-here": "It is too long to approve here: you cannot have seen all of it. Approve it "
+    "on the page, under Questions, or say no and let it be put into a file. It is still open.",
+    "not-shown-here": "My question has not arrived here, so you cannot have seen what a yes would "
+    "allow. The page shows it, under Questions, and takes your answer; a no counts here as well. "
+    "It is still open.",
+}
+"""What is said to a person whose yes to an approval does not count in their chat, by
+`NotAnAnswer`."""
 
 
 def no_spoken_ruling() -> str:

@@ -123,11 +123,11 @@ def _refuse_ruling(
 def _keep_or_refuse(
     tx: Transaction, context: VerbContext, session: Session, entry: Entry, why: NotAnAnswer
 ) -> None:
-    """It answers nothing. A yes to what could not be shown whole is refused, and its sender told
-    where to answer; other words wait until the turn is over."""
-    if why is NotAnAnswer.TOO_LONG:
+    """It answers nothing. A yes to what was not shown, or not whole, is refused, and its sender
+    told where to answer; other words wait until the turn is over."""
+    if why in phrases.NO_YES_HERE:
         drop_entry(tx, entry.entry_id, why)
-        _tell(tx, session, entry, phrases.too_long_here())
+        _tell(tx, session, entry, phrases.NO_YES_HERE[why])
     elif _is_full(tx, context, session.session_id):
         _reject_full(tx, session, entry)
     elif why is NotAnAnswer.WORDLESS:

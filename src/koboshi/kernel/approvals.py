@@ -6,6 +6,7 @@ so a rule that was revoked before that commit spares nothing, and no crash can l
 """
 
 from koboshi.domain.approval import OPERATOR, NotAnAnswer, why_no_answer
+from koboshi.domain.command import QuestionKind
 from koboshi.domain.ids import CallId, SessionId
 from koboshi.domain.inbox import Words
 from koboshi.domain.role import Role
@@ -16,7 +17,7 @@ from koboshi.domain.turn import Claim, TurnState
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import maybe_number, number, text
 from koboshi.kernel.facts import question_kind
-from koboshi.kernel.rows import TurnRow, read_question, read_session, whose_rules
+from koboshi.kernel.rows import TurnRow, is_shown_in, read_question, read_session, whose_rules
 from koboshi.kernel.transaction import Reading, Row, Transaction
 
 
@@ -30,7 +31,8 @@ def no_answer(
     question = read_question(tx, turn.question_seq)
     kind = question_kind(tx, turn.turn_id, question)
     is_allowed = context.allows(tx, session.route.channel, person)
-    return why_no_answer(kind, question, words, is_allowed=is_allowed)
+    is_shown = kind is not QuestionKind.APPROVAL or is_shown_in(tx, session, turn)
+    return why_no_answer(kind, question, words, is_allowed=is_allowed, is_shown=is_shown)
 
 
 def spare_by_rule(

@@ -40,6 +40,7 @@ from koboshi.kernel.process_rows import read_process
 from koboshi.kernel.purses import purses_today
 from koboshi.kernel.rows import (
     TurnRow,
+    is_shown_in,
     read_last_question,
     read_open_turn,
     read_question,
@@ -88,7 +89,7 @@ def command_facts(
             for job in jobs
             if job.ended_ms is None
         ),
-        question=_open_question(tx, asked_row, words) or _expired_question(tx, newest),
+        question=_open_question(tx, session, asked_row, words) or _expired_question(tx, newest),
         jobs=jobs,
         named_job=_named_job(tx, session_id, command.process_id),
         failed=read_failed(tx, context, session),
@@ -213,7 +214,9 @@ def _named_job(
     )
 
 
-def _open_question(tx: Transaction, turn: TurnRow | None, words: Words) -> QuestionGlance | None:
+def _open_question(
+    tx: Transaction, session: Session, turn: TurnRow | None, words: Words
+) -> QuestionGlance | None:
     if turn is None or turn.question_seq is None:
         return None
     is_other = words.question is not None and words.question != turn.question_seq
@@ -223,6 +226,7 @@ def _open_question(tx: Transaction, turn: TurnRow | None, words: Words) -> Quest
         text=question.text,
         end=QuestionEnd.REPLACED if is_other else None,
         is_elsewhere=question.sealed is not None and question.sealed.is_elsewhere,
+        is_shown=is_shown_in(tx, session, turn),
         may_be_kept=question.sealed is not None and bool(question.sealed.rule_key),
     )
 

@@ -35,6 +35,7 @@ from koboshi.kernel.rows import (
     call_of,
     find_session,
     is_gone,
+    is_shown_in,
     read_question,
     read_session,
     read_unresolved,
@@ -366,11 +367,10 @@ def no_ruling(
     if question_kind(tx, turn.turn_id, question) is not QuestionKind.APPROVAL:
         return None
     channel = read_session(tx, turn.session_id).route.channel
-    shown = {"session_id": session.session_id, "question": turn.question_seq}
     why = why_no_ruling(
         context.role_of(tx, session.route.channel, person),
         role_of_turn(tx, context, channel, turn.turn_id),
-        is_shown_here=tx.row("approval_shown", **shown) is not None,
+        is_shown_here=is_shown_in(tx, session, turn),
     )
     # In the chat of the turn itself, such a turn is judged before a word of anyone is heard.
     is_here = turn.session_id == session.session_id

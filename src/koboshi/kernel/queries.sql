@@ -1248,8 +1248,12 @@ UNION
 SELECT sender FROM inbox WHERE turn_id IN (SELECT turn_id FROM held) AND kind <> 'ignored';
 
 -- name: approval_shown
--- Whether a question was shown in a session.
-SELECT 1 FROM outbox WHERE session_id = :session_id AND question = :question LIMIT 1;
+-- Whether a question was shown in a session, for all that is known: its card was not tried in vain,
+-- refused or given up.
+SELECT 1 FROM outbox
+WHERE session_id = :session_id AND question = :question
+    AND (state IN ('sending', 'held', 'delivered') OR ambiguous = 1
+         OR (state = 'owed' AND attempts = 0)) LIMIT 1;
 
 -- name: turn_waiting_for
 -- The turn that waits for the answer to a question.

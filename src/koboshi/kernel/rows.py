@@ -229,6 +229,20 @@ def read_session(tx: Reading, session_id: SessionId) -> Session:
     return session_of(row)
 
 
+def is_shown_in(tx: Reading, session: Session, turn: TurnRow) -> bool:
+    """Whether the question that the turn waits for stands in the chat of the session, for all that
+    is known. A card that the platform refused, for good or for now, certainly does not. What works
+    beside a conversation asks in its chat."""
+    assert turn.question_seq is not None
+    places = {session.session_id}
+    if read_session(tx, turn.session_id).route == session.route:
+        places.add(turn.session_id)
+    return any(
+        tx.row("approval_shown", session_id=each, question=turn.question_seq) is not None
+        for each in places
+    )
+
+
 def find_session(tx: Reading, route: Route) -> Session | None:
     row = tx.row("session_by_route", channel=route.channel, chat=route.chat, thread=route.thread)
     return None if row is None else session_of(row)

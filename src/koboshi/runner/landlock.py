@@ -81,11 +81,6 @@ def version() -> int:
         return 0
 
 
-def no_new_privileges() -> None:
-    """Without it, no process without special rights may restrict itself. Raises OSError."""
-    Calls().prctl(SET_NO_NEW_PRIVS, 1)
-
-
 def restrict(grants: "Iterable[tuple[bytes, int]]", *, has_network: bool) -> None:
     """Leave this thread and all its children nothing of the file system but what is granted, as
     (path, rights). What does not exist is not granted, nor what a link leads to: paths were looked
@@ -281,14 +276,16 @@ class Calls:
         native = __import__("_ctypes")
         word = type("word", (native._SimpleCData,), {"_type_": "l"})
         text = type("text", (native._SimpleCData,), {"_type_": "z"})
+        # What is declared as `int` is read as one: half of the register holds anything.
+        short = type("short", (native._SimpleCData,), {"_type_": "i"})
         flags = native.FUNCFLAG_CDECL | native.FUNCFLAG_USE_ERRNO
-        shape = {"_flags_": flags, "_restype_": word}
-        function = type("function", (native.CFuncPtr,), shape)
+        shapes = [{"_flags_": flags, "_restype_": each} for each in (word, short)]
+        wide, function = (type("function", (native.CFuncPtr,), shape) for shape in shapes)
         library = native.dlopen(None, 0)
         self.word: Any = word
         self.text: Any = text
         self.errno: Any = native.get_errno
-        self.system: Any = function(native.dlsym(library, "syscall"))
+        self.system: Any = wide(native.dlsym(library, "syscall"))
         self.control: Any = function(native.dlsym(library, "prctl"))
         self.ask: Any = function(native.dlsym(library, "ioctl"))
         self.drop: Any = function(native.dlsym(library, "capset"))
@@ -320,12 +317,15 @@ class Calls:
         return self.call(OPEN_AT, HERE, path, record, len(record))
 
     def filter(self, program: bytes) -> None:
-        """Have the kernel run the program at each system call, for good."""
+        """Have the kernel run the program at each system call, for good. Raises OSError."""
         steps = self._record(program)
         address = self.native.addressof(steps)
         count = (len(program) // 8).to_bytes(8, sys.byteorder)
         described = self.text(count + address.to_bytes(8, sys.byteorder))
-        self._checked(self.control(self.word(SET_FILTER), self.word(BY_PROGRAM), described))
+        if self.control(self.word(SET_FILTER), self.word(BY_PROGRAM), described) < 0:
+            number = self.errno()
+            why = f"no filter of system calls (seccomp) can be set: {posix.strerror(number)}"
+            raise OSError(number, why)
 
     def filled(self, file: int, request: int, content: bytes) -> bytes:
         """What the kernel makes of a record, by `ioctl`."""

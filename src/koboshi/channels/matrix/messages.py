@@ -1,7 +1,7 @@
 """Deliveries to events of Matrix. Pure."""
 
 from koboshi.channels.common.choices import NUMBERED_MAX, numbered
-from koboshi.channels.common.formatting.formatted import FormattedText
+from koboshi.channels.common.formatting.formatted import FormattedText, barred
 from koboshi.channels.common.formatting.markup import HTML, marked
 from koboshi.channels.common.formatting.parts import split
 from koboshi.channels.common.shown import LABEL_UNITS, shown_of
@@ -28,6 +28,9 @@ def content_of(delivery: Delivery) -> dict[str, object]:
     choices = delivery.choices[:NUMBERED_MAX]
     below = numbered(choices)
     content = words_of(FormattedText(shown.text + below, shown.spans))
+    if delivery.literal is not None:
+        # Not every client shows the formatting.
+        content["body"] = barred(shown) + below
     if choices:
         ids = [choice.choice_id for choice in choices]
         content[ASKED] = {"question": delivery.question or 0, "choices": ids}

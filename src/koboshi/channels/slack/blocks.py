@@ -2,7 +2,7 @@
 
 Text goes out as `rich_text` blocks, in which every letter is itself: there is no markup that words
 of a model, or of a command that a person approves, could be taken for. The `text` beside the blocks
-is what notifications show, escaped.
+is what notifications show, escaped. Where there are no blocks, bars set a command apart.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from koboshi.channels.common.choices import press_of
-from koboshi.channels.common.formatting.formatted import FormattedText, Span, pieces
+from koboshi.channels.common.formatting.formatted import FormattedText, Span, barred, pieces
 from koboshi.channels.common.formatting.parts import split
 from koboshi.channels.common.shown import LABEL_UNITS, shown_of
 from koboshi.channels.slack.words import escaped
@@ -43,10 +43,11 @@ def message_of(delivery: Delivery, *, is_plain: bool = False) -> JSON:
     if delivery.send_key:
         asked["metadata"] = {"event_type": METADATA, "event_payload": {"key": delivery.send_key}}
     buttons = list(_buttons(delivery))
+    words = shown.text if delivery.literal is None else barred(shown)
     if is_plain:
-        asked["text"] = escaped(shown.text)
-        return asked | ({"blocks": [_plain_block(shown.text), *buttons]} if buttons else {})
-    asked["text"] = escaped(shown.text[:NOTIFIED_CHARS_MAX])
+        asked["text"] = escaped(words)
+        return asked | ({"blocks": [_plain_block(words), *buttons]} if buttons else {})
+    asked["text"] = escaped(words[:NOTIFIED_CHARS_MAX])
     return asked | {"blocks": [*rich_blocks(shown), *buttons]}
 
 

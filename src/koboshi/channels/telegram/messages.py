@@ -1,6 +1,7 @@
 """Deliveries to what the Bot API is asked. Pure."""
 
 from koboshi.channels.common.choices import press_of
+from koboshi.channels.common.formatting.formatted import barred
 from koboshi.channels.common.shown import LABEL_UNITS, shown_of
 from koboshi.channels.telegram.entities import Entity, Rendered, clip, finished
 from koboshi.channels.telegram.render import render, split
@@ -27,7 +28,9 @@ def rendered(delivery: Delivery, units_max: int = TEXT_UNITS_MAX) -> Rendered:
 def message_of(delivery: Delivery, *, is_plain: bool = False) -> dict[str, object]:
     """The parameters of `sendMessage`."""
     shown = rendered(delivery)
-    parameters = place_of(delivery.route) | {"text": shown.text}
+    is_barred = is_plain and delivery.literal is not None
+    words = barred(shown_of(delivery, TEXT_UNITS_MAX)) if is_barred else shown.text
+    parameters = place_of(delivery.route) | {"text": words}
     if shown.entities and not is_plain:
         parameters["entities"] = [entity_of(entity) for entity in shown.entities]
     return parameters | manner_of(delivery)

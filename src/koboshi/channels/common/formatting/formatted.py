@@ -13,6 +13,7 @@ from itertools import accumulate
 
 STYLES = frozenset({"bold", "italic", "strikethrough"})
 CODES = frozenset({"code", "pre"})
+BAR = "> "
 UTF_16 = codecs.lookup("utf-16-le").name
 """What most platforms count in. It is loaded here: without descriptors its first use could not."""
 
@@ -87,6 +88,17 @@ def literal_block(text: str, begin: int, end: int) -> FormattedText:
     character stays where it is."""
     block = _trimmed(Span("pre", begin, end), text)
     return FormattedText(text.rstrip(), (block,) if block.begin < block.end else ())
+
+
+def barred(shown: FormattedText) -> str:
+    """The words for readers without formatting, with a bar before each line of code: else it could
+    pass for the words around it."""
+    text = shown.text
+    for span in sorted(shown.spans, key=lambda each: each.begin, reverse=True):
+        if span.kind == "pre":
+            block = text[span.begin : span.end].replace("\n", f"\n{BAR}")
+            text = f"{text[: span.begin]}{BAR}{block}{text[span.end :]}"
+    return text
 
 
 def clipped(shown: FormattedText, units_max: int) -> FormattedText:
