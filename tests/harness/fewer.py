@@ -1,4 +1,4 @@
-"""What `make test` leaves to `make torture`, so that it stays below ten minutes on two cores.
+"""What `make test` leaves to `make torture`, to come closer to ten minutes on two cores.
 
 Two kinds of tests stand here: those that repeat one story at many points, of which `make test`
 tells a fixed few, and those that only a change of a fake or of a neighbour's library can break.
